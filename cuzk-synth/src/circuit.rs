@@ -48,12 +48,7 @@ pub struct UnknownCircuit(pub String);
 
 impl CircuitKind {
     /// All kinds, in the order of the wire enum.
-    pub const ALL: [Self; 4] = [
-        Self::Porep,
-        Self::Snap,
-        Self::WindowPost,
-        Self::WinningPost,
-    ];
+    pub const ALL: [Self; 4] = [Self::Porep, Self::Snap, Self::WindowPost, Self::WinningPost];
 
     /// The prefix of its circuit ids.
     pub const fn prefix(self) -> &'static str {
@@ -115,9 +110,11 @@ impl CircuitId {
 
     /// Every circuit id of the protocol.
     pub fn all() -> impl Iterator<Item = Self> {
-        CircuitKind::ALL
-            .into_iter()
-            .flat_map(|kind| SectorSize::ALL.into_iter().map(move |size| Self { kind, size }))
+        CircuitKind::ALL.into_iter().flat_map(|kind| {
+            SectorSize::ALL
+                .into_iter()
+                .map(move |size| Self { kind, size })
+        })
     }
 }
 
@@ -148,10 +145,7 @@ mod tests {
         for id in all {
             assert_eq!(id.to_string().parse(), Ok(id));
         }
-        assert_eq!(
-            "porep-32g".parse(),
-            Ok(CircuitId::porep(SectorSize::Gib32))
-        );
+        assert_eq!("porep-32g".parse(), Ok(CircuitId::porep(SectorSize::Gib32)));
     }
 
     #[test]
@@ -164,7 +158,10 @@ mod tests {
 
     #[test]
     fn sizes_are_found_by_bytes() {
-        assert_eq!(SectorSize::from_bytes(34_359_738_368), Some(SectorSize::Gib32));
+        assert_eq!(
+            SectorSize::from_bytes(34_359_738_368),
+            Some(SectorSize::Gib32)
+        );
         assert_eq!(SectorSize::from_bytes(2049), None);
     }
 }

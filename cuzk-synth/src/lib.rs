@@ -1,2 +1,18 @@
-//! placeholder
+//! From the C1 output of a sealed sector to what a prover needs: checked inputs, the circuit's constraint system,
+//! the witness. Pure CPU: no async, no device, no network, no file but those a caller hands in.
+//!
+//! * [`porep`]: a PoRep request, checked and ready to be synthesized, partition by partition;
+//! * [`c1`]: the C1 output as data, its parsing and its checks;
+//! * [`assignment`]: the witness and the constraint values of one partition;
+//! * [`r1cs`]: the constraint matrices of a circuit, recorded once;
+//! * [`circuit`], [`registered`]: names and tables; [`sample`]: bundled C1 outputs.
+
+pub mod assignment;
+pub mod bitmap;
+pub mod c1;
 pub mod circuit;
+pub mod error;
+pub mod porep;
+pub mod r1cs;
+pub mod registered;
+pub mod sample;

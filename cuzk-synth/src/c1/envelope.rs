@@ -1,0 +1,133 @@
+//! The node's envelope `{"SectorNum": n, "Phase1Out": "<base64>", "SectorSize": bytes}` around the C1 output, or the
+//! C1 output without it.
+
+use std::borrow::Cow;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde::Deserialize;
+
+use crate::error::InputError;
+
+/// What the envelope says, and the JSON inside.
+#[derive(Debug)]
+pub struct Unwrapped<'a> {
+    /// The inner JSON.
+    pub json: Cow<'a, [u8]>,
+    /// `SectorNum`, if there was an envelope that has it.
+    pub sector_number: Option<u64>,
+    /// `SectorSize` in bytes likewise.
+    pub sector_size: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(rename = "SectorNum")]
+    sector_number: Option<u64>,
+    // A borrowed string: base64 needs no escapes, so nothing of these tens of megabytes is copied.
+    #[serde(rename = "Phase1Out", borrow)]
+    phase1_out: Option<Cow<'a, str>>,
+    #[serde(rename = "SectorSize")]
+    sector_size: Option<u64>,
+}
+
+/// Takes the envelope off, if there is one. Fields that the envelope should not have are ignored, as nodes may add
+/// some.
+pub fn unwrap(payload: &[u8]) -> Result<Unwrapped<'_>, InputError> {
+    const FIELD: &str = "vanilla_proof";
+    if payload.is_empty() {
+        return Err(InputError::invalid(
+            FIELD,
+            "is empty: send the C1 output as JSON",
+        ));
+    }
+    let envelope: Envelope<'_> = serde_json::from_slice(payload)
+        .map_err(|e| InputError::invalid(FIELD, json_reason("envelope", payload, &e)))?;
+    let Some(base64) = envelope.phase1_out else {
+        // No `Phase1Out`: the C1 output itself.
+        return Ok(Unwrapped {
+            json: Cow::Borrowed(payload),
+            sector_number: None,
+            sector_size: None,
+        });
+    };
+    let json = STANDARD.decode(base64.as_bytes()).map_err(|e| {
+        InputError::invalid(
+            "vanilla_proof.Phase1Out",
+            format!("is not standard base64 with padding: {e}"),
+        )
+    })?;
+    Ok(Unwrapped {
+        json: Cow::Owned(json),
+        sector_number: envelope.sector_number,
+        sector_size: envelope.sector_size,
+    })
+}
+
+/// Describes a JSON error by layer and byte offset, for input that is one long line.
+pub(super) fn json_reason(layer: &str, json: &[u8], error: &serde_json::Error) -> String {
+    let offset: usize = json
+        .split_inclusive(|&b| b == b'\n')
+        .take(error.line().saturating_sub(1))
+        .map(<[u8]>::len)
+        .sum::<usize>()
+        + error.column();
+    let what = if error.is_eof() {
+        "ends too early"
+    } else {
+        "is not the JSON expected"
+    };
+    // serde_json ends its message with a line and column of its own.
+    let text = error.to_string();
+    let text = text.split(" at line ").next().unwrap_or(&text);
+    format!(
+        "the {layer} {what} at byte {offset} of {}: {text}",
+        json.len()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reason(payload: &[u8]) -> String {
+        unwrap(payload).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn takes_the_envelope_off() {
+        let payload = br#"{"Extra": [1], "SectorNum": 7, "Phase1Out": "e30=", "SectorSize": 2048}"#;
+        let inner = unwrap(payload).unwrap();
+        assert_eq!(&*inner.json, b"{}");
+        assert_eq!(inner.sector_number, Some(7));
+        assert_eq!(inner.sector_size, Some(2048));
+    }
+
+    #[test]
+    fn null_is_absent() {
+        let payload = br#"{"SectorNum": null, "Phase1Out": "e30=", "SectorSize": null}"#;
+        let inner = unwrap(payload).unwrap();
+        assert_eq!((inner.sector_number, inner.sector_size), (None, None));
+    }
+
+    #[test]
+    fn bare_json_is_borrowed() {
+        let payload = br#"{"registered_proof": "x"}"#;
+        assert!(matches!(unwrap(payload).unwrap().json, Cow::Borrowed(json) if json == payload));
+    }
+
+    #[test]
+    fn errors_name_the_layer_and_the_offset() {
+        assert!(reason(b"").contains("is empty"));
+        let truncated = br#"{"SectorNum": 7, "Phase1Out": "e30"#;
+        let text = reason(truncated);
+        assert!(
+            text.contains("envelope ends too early at byte 34 of 34"),
+            "{text}"
+        );
+        let text = reason(br#"{"Phase1Out": "e3*="}"#);
+        assert!(text.contains("Phase1Out: is not standard base64"), "{text}");
+        let text = reason(b"{}\n\n[");
+        assert!(text.contains("at byte 5 of 5"), "{text}");
+        assert!(reason(br#"{"SectorNum": "7", "Phase1Out": ""}"#).contains("envelope"));
+    }
+}

@@ -1,0 +1,314 @@
+//! Verification of the vanilla proofs on the host. It costs little beside proving, and what it refuses would otherwise
+//! surface as an unsatisfied circuit after all the work, without the place of the fault.
+//!
+//! Source of the rules: the Stacked DRG PoRep specification (Filecoin spec, "Stacked DRG PoRep"); they are those of
+//! `storage_proofs_porep`'s `Proof::verify`, and one more: that labels are hashed from the very parents whose columns
+//! are opened.
+
+use blstrs::Scalar;
+use ff::PrimeField;
+use filecoin_hashers::{
+    HashFunction,
+    poseidon::{PoseidonDomain, PoseidonFunction, PoseidonHasher},
+};
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+use storage_proofs_porep::stacked::Column;
+
+use super::{
+    model::{ChallengeProof, ColumnProof, LabelingProof, MerkleProof, Node},
+    shape::{DRG_PARENTS, LABEL_PARENTS},
+};
+use crate::error::InputError;
+
+/// What the vanilla proofs must prove, and the graph that they are about.
+pub struct Statement<'a> {
+    /// Replica commitment.
+    pub comm_r: Node,
+    /// Data commitment.
+    pub comm_d: Node,
+    /// Replica id.
+    pub replica_id: Node,
+    /// The challenged nodes, one list a partition.
+    pub challenges: Vec<Vec<usize>>,
+    /// The parents of a node, those in its own layer first.
+    pub parents: &'a (dyn Fn(usize) -> Vec<u32> + Sync),
+}
+
+impl Statement<'_> {
+    /// Verifies all challenges of all partitions, in parallel on the current pool. The shape of the proofs must have
+    /// been checked ([`super::shape::Shape::check`]). Of several faults the first in order is named.
+    pub fn verify(&self, partitions: &[Vec<ChallengeProof>]) -> Result<(), InputError> {
+        let first = &partitions[0][0];
+        let comm_c = *first.replica_column_proofs.c_x.inclusion_proof.root();
+        let comm_r_last = *first.comm_r_last_proof.root();
+        if poseidon(&[comm_c, comm_r_last]) != self.comm_r {
+            return Err(InputError::invalid(
+                "comm_r",
+                format!(
+                    "{:?} is not the hash of the roots in the vanilla proofs (comm_c {comm_c:?}, comm_r_last {comm_r_last:?})",
+                    self.comm_r
+                ),
+            ));
+        }
+        let all: Vec<_> = partitions
+            .iter()
+            .enumerate()
+            .flat_map(|(k, proofs)| proofs.iter().enumerate().map(move |(i, p)| (k, i, p)))
+            .collect();
+        let first_fault = all.par_iter().find_map_first(|&(k, i, proof)| {
+            let node = self.challenges[k][i];
+            let fault = self.check(node, proof, &comm_c, &comm_r_last).err()?;
+            Some(InputError::invalid(
+                format!("vanilla_proofs[{k}][{i}].{}", fault.part),
+                format!("partition {k}, challenge {i} (node {node}): {}", fault.what),
+            ))
+        });
+        first_fault.map_or(Ok(()), Err)
+    }
+
+    fn check(
+        &self,
+        node: usize,
+        proof: &ChallengeProof,
+        comm_c: &Node,
+        comm_r_last: &Node,
+    ) -> Result<(), Fault> {
+        let columns = &proof.replica_column_proofs;
+        check_path(
+            "comm_d_proofs",
+            &proof.comm_d_proofs,
+            node,
+            &self.comm_d,
+            sha256,
+        )?;
+        check_path(
+            "comm_r_last_proof",
+            &proof.comm_r_last_proof,
+            node,
+            comm_r_last,
+            poseidon,
+        )?;
+
+        let parents = (self.parents)(node);
+        let opened = columns.drg_parents.iter().chain(&columns.exp_parents);
+        for (i, (column, &parent)) in opened.zip(&parents).enumerate() {
+            let name = || match i.checked_sub(DRG_PARENTS) {
+                None => format!("replica_column_proofs.drg_parents[{i}]"),
+                Some(i) => format!("replica_column_proofs.exp_parents[{i}]"),
+            };
+            check_column(column, parent as usize, comm_c).map_err(|fault| fault.within(&name()))?;
+        }
+        check_column(&columns.c_x, node, comm_c)
+            .map_err(|fault| fault.within("replica_column_proofs.c_x"))?;
+
+        let rows = &columns.c_x.column.rows;
+        for (i, label) in proof.labeling_proofs.iter().enumerate() {
+            self.check_label(label, node, i + 1, proof, &rows[i])
+                .map_err(|fault| fault.within(&format!("labeling_proofs[{i}]")))?;
+        }
+        self.check_label(
+            &proof.encoding_proof,
+            node,
+            rows.len(),
+            proof,
+            &rows[rows.len() - 1],
+        )
+        .map_err(|fault| fault.within("encoding_proof"))?;
+
+        let key = scalar(&rows[rows.len() - 1]);
+        let encoded = Node((key + scalar(proof.comm_d_proofs.leaf())).to_repr());
+        if encoded != *proof.comm_r_last_proof.leaf() {
+            return Err(Fault::new(
+                "comm_r_last_proof",
+                format!(
+                    "leaf {:?} is not the data plus the last label, {encoded:?}",
+                    proof.comm_r_last_proof.leaf()
+                ),
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_label(
+        &self,
+        label: &LabelingProof,
+        node: usize,
+        layer: usize,
+        proof: &ChallengeProof,
+        expected: &Node,
+    ) -> Result<(), Fault> {
+        if label.node != node as u64 || label.layer_index as usize != layer {
+            return Err(Fault::new(
+                "node",
+                format!(
+                    "is about node {} in layer {}, expected node {node} in layer {layer}",
+                    label.node, label.layer_index
+                ),
+            ));
+        }
+        let parents = label_parents(proof, layer);
+        if let Some(i) = (0..LABEL_PARENTS).find(|&i| label.parents[i] != *parents[i]) {
+            return Err(Fault::new(
+                format!("parents[{i}]"),
+                "differs from the opened column of that parent",
+            ));
+        }
+        let found = create_label(&self.replica_id, layer as u32, node as u64, &parents);
+        if found != *expected {
+            return Err(Fault::new(
+                "parents",
+                format!("hash to label {found:?}, the opened column has {expected:?}"),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The parents' labels that a label in `layer` (from 1) is hashed from: those of its own layer, then, from layer 2 on,
+/// those of the previous one, in turn up to 37.
+fn label_parents(proof: &ChallengeProof, layer: usize) -> [&Node; LABEL_PARENTS] {
+    let columns = &proof.replica_column_proofs;
+    let own = columns
+        .drg_parents
+        .iter()
+        .map(|c| &c.column.rows[layer - 1]);
+    let distinct: Vec<&Node> = if layer == 1 {
+        own.collect()
+    } else {
+        let previous = columns
+            .exp_parents
+            .iter()
+            .map(|c| &c.column.rows[layer - 2]);
+        own.chain(previous).collect()
+    };
+    std::array::from_fn(|i| distinct[i % distinct.len()])
+}
+
+/// SHA256(replica id | layer, 4 bytes BE | node, 8 bytes BE | 20 zeros | 37 labels), cut to 254 bits.
+fn create_label(replica_id: &Node, layer: u32, node: u64, parents: &[&Node]) -> Node {
+    let mut hasher = Sha256::new();
+    hasher.update(replica_id.0);
+    hasher.update(layer.to_be_bytes());
+    hasher.update(node.to_be_bytes());
+    hasher.update([0; 20]);
+    for parent in parents {
+        hasher.update(parent.0);
+    }
+    truncated(hasher)
+}
+
+fn check_column(proof: &ColumnProof, node: usize, comm_c: &Node) -> Result<(), Fault> {
+    if proof.column.index as usize != node {
+        return Err(Fault::new(
+            "column.index",
+            format!("is {}, expected node {node}", proof.column.index),
+        ));
+    }
+    let rows = proof
+        .column
+        .rows
+        .iter()
+        .map(|row| PoseidonDomain::from(row.0));
+    let hash = Column::<PoseidonHasher>::new(proof.column.index, rows.collect())
+        .expect("a column takes any rows")
+        .hash();
+    if Node(hash.to_repr()) != *proof.inclusion_proof.leaf() {
+        return Err(Fault::new(
+            "column",
+            format!(
+                "its hash is not the leaf {:?} of its path",
+                proof.inclusion_proof.leaf()
+            ),
+        ));
+    }
+    check_path(
+        "inclusion_proof",
+        &proof.inclusion_proof,
+        node,
+        comm_c,
+        poseidon,
+    )
+}
+
+/// Checks that a path leads from its leaf at position `node` to `root`.
+fn check_path(
+    part: &str,
+    proof: &MerkleProof,
+    node: usize,
+    root: &Node,
+    hash: fn(&[Node]) -> Node,
+) -> Result<(), Fault> {
+    let (mut position, mut weight) = (0, 1);
+    let mut current = *proof.leaf();
+    let mut nodes = Vec::with_capacity(8);
+    for level in proof.levels() {
+        position += weight * level.index;
+        weight *= level.hashes.len() + 1;
+        nodes.clear();
+        nodes.extend_from_slice(&level.hashes);
+        nodes.insert(level.index, current);
+        current = hash(&nodes);
+    }
+    if position != node {
+        return Err(Fault::new(
+            part,
+            format!("the path is that of node {position}, expected node {node}"),
+        ));
+    }
+    if current != *root || proof.root() != root {
+        return Err(Fault::new(
+            part,
+            format!(
+                "the path leads to root {current:?} (and claims {:?}), expected {root:?}",
+                proof.root()
+            ),
+        ));
+    }
+    Ok(())
+}
+
+fn sha256(nodes: &[Node]) -> Node {
+    let mut hasher = Sha256::new();
+    for node in nodes {
+        hasher.update(node.0);
+    }
+    truncated(hasher)
+}
+
+/// The digest with its two highest bits cleared, so that it is a field element.
+fn truncated(hasher: Sha256) -> Node {
+    let mut digest: [u8; 32] = hasher.finalize().into();
+    digest[31] &= 0x3f;
+    Node(digest)
+}
+
+fn poseidon(nodes: &[Node]) -> Node {
+    let bytes: Vec<u8> = nodes.iter().flat_map(|node| node.0).collect();
+    let hash: PoseidonDomain = <PoseidonFunction as HashFunction<_>>::hash(&bytes);
+    Node(hash.into())
+}
+
+fn scalar(node: &Node) -> Scalar {
+    Scalar::from_repr_vartime(node.0).expect("the shape check let only field elements pass")
+}
+
+/// What is wrong in the proof of one challenge.
+struct Fault {
+    part: String,
+    what: String,
+}
+
+impl Fault {
+    fn new(part: impl Into<String>, what: impl Into<String>) -> Self {
+        Self {
+            part: part.into(),
+            what: what.into(),
+        }
+    }
+
+    fn within(mut self, outer: &str) -> Self {
+        self.part = format!("{outer}.{}", self.part);
+        self
+    }
+}
