@@ -1,0 +1,234 @@
+//! A device: a backend behind exactly one lock, held around the kernel phase only.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Instant,
+};
+
+use bellperson::groth16::Proof;
+use blstrs::Bls12;
+use cuzk_synth::assignment::Assignment;
+
+use crate::{
+    prover::{Backend, Blinding, ProveError, epilogue},
+    srs::Srs,
+    timing::{Phase, Timings},
+};
+
+/// Proves partitions on one backend. Any number of threads may call [`Device::prove`]; their kernel phases take turns,
+/// their other phases run side by side.
+pub struct Device<B> {
+    backend: B,
+    // The lock guards the device, not data: a panic under it leaves nothing half-written, so poison is ignored.
+    lock: Mutex<()>,
+}
+
+impl<B: Backend> Device<B> {
+    /// A device that runs on `backend`.
+    pub fn new(backend: B) -> Self {
+        Self {
+            backend,
+            lock: Mutex::new(()),
+        }
+    }
+
+    /// The backend.
+    pub fn backend(&self) -> &B {
+        &self.backend
+    }
+
+    /// Proves one partition. The proof is not verified here.
+    ///
+    /// # Errors
+    /// [`ProveError::Input`] if the parameters are of another circuit, else what the backend says.
+    pub fn prove(
+        &self,
+        srs: &Srs,
+        assignment: Assignment,
+        blinding: Blinding,
+    ) -> Result<(Proof<Bls12>, Timings), ProveError> {
+        srs.fits(&assignment).map_err(ProveError::Input)?;
+        let mut timings = Timings::default();
+        let staged = timings.measure(Phase::Stage, || self.backend.stage(srs, assignment))?;
+
+        let waiting = Instant::now();
+        let guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let locked = Instant::now();
+        timings.push(Phase::LockWait, waiting, locked);
+        let kernels = self.backend.kernels(srs, staged, &mut timings);
+        // The end is taken before the release, so that the intervals of two holders never overlap.
+        timings.push(Phase::LockHold, locked, Instant::now());
+        drop(guard);
+
+        let (sums, rest) = kernels?;
+        let b_g2 = timings.measure(Phase::MsmBG2, || self.backend.b_g2(srs, rest))?;
+        let proof =
+            timings.measure(Phase::Epilogue, || epilogue(&srs.vk, &sums, b_g2, blinding))?;
+        Ok((proof, timings))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::{
+            Arc, Barrier,
+            atomic::{AtomicUsize, Ordering},
+        },
+        thread,
+    };
+
+    use blstrs::{G1Projective, G2Projective};
+    use group::Group;
+
+    use super::*;
+    use crate::{
+        prover::KernelSums,
+        timing::Interval,
+        toy::{Toy, trapdoor},
+    };
+
+    /// A backend whose phases wait for each other, so that what overlaps is decided by the lock and not by luck.
+    struct Choreography {
+        /// Both workers meet here: one in its CPU tail, the other in its kernels.
+        tail_meets_kernels: Barrier,
+        kernels_entered: AtomicUsize,
+    }
+
+    impl Backend for Choreography {
+        type Staged = ();
+        type Rest = usize;
+
+        fn name(&self) -> &str {
+            "choreography"
+        }
+
+        fn stage(&self, _: &Srs, _: Assignment) -> Result<(), ProveError> {
+            Ok(())
+        }
+
+        fn kernels(
+            &self,
+            _: &Srs,
+            (): (),
+            _: &mut Timings,
+        ) -> Result<(KernelSums, usize), ProveError> {
+            let turn = self.kernels_entered.fetch_add(1, Ordering::SeqCst);
+            if turn == 1 {
+                // Would never return if the first tail were under the lock.
+                self.tail_meets_kernels.wait();
+            }
+            let g = G1Projective::generator();
+            let sums = KernelSums {
+                h: g,
+                l: g,
+                a: g,
+                b_g1: g,
+            };
+            Ok((sums, turn))
+        }
+
+        fn b_g2(&self, _: &Srs, turn: usize) -> Result<G2Projective, ProveError> {
+            if turn == 0 {
+                self.tail_meets_kernels.wait();
+            }
+            Ok(G2Projective::generator())
+        }
+    }
+
+    fn toy() -> Toy {
+        Toy {
+            seed: 4,
+            constraints: 5,
+            percent_inputs: 0,
+            b_constant: false,
+            blank: false,
+        }
+    }
+
+    fn find(timings: &Timings, phase: Phase) -> Interval {
+        *timings
+            .intervals()
+            .iter()
+            .find(|i| i.phase == phase)
+            .unwrap()
+    }
+
+    #[test]
+    fn kernel_phases_take_turns_and_tails_overlap_them() {
+        let srs = Arc::new(Toy::srs(&toy().reference_parameters(&trapdoor())));
+        let device = Arc::new(Device::new(Choreography {
+            tail_meets_kernels: Barrier::new(2),
+            kernels_entered: AtomicUsize::new(0),
+        }));
+        let workers: Vec<_> = (0..2)
+            .map(|_| {
+                let (srs, device) = (srs.clone(), device.clone());
+                thread::spawn(move || {
+                    let assignment = Assignment::synthesize(toy()).unwrap();
+                    let blinding = Blinding::random(rand::thread_rng());
+                    device.prove(&srs, assignment, blinding).unwrap().1
+                })
+            })
+            .collect();
+        let mut timings: Vec<_> = workers.into_iter().map(|w| w.join().unwrap()).collect();
+        timings.sort_by_key(|t| find(t, Phase::LockHold).begin);
+        let [first, second] = &timings[..] else {
+            panic!("two workers ran")
+        };
+        let (hold_1, hold_2) = (find(first, Phase::LockHold), find(second, Phase::LockHold));
+        assert!(!hold_1.overlaps(&hold_2), "{hold_1:?} {hold_2:?}");
+        assert!(find(first, Phase::MsmBG2).overlaps(&hold_2));
+    }
+
+    #[test]
+    fn a_panic_in_the_kernels_leaves_the_device_usable() {
+        struct PanicsOnce(AtomicUsize);
+        impl Backend for PanicsOnce {
+            type Staged = ();
+            type Rest = ();
+            fn name(&self) -> &str {
+                "panics once"
+            }
+            fn stage(&self, _: &Srs, _: Assignment) -> Result<(), ProveError> {
+                Ok(())
+            }
+            fn kernels(
+                &self,
+                _: &Srs,
+                (): (),
+                _: &mut Timings,
+            ) -> Result<(KernelSums, ()), ProveError> {
+                assert!(
+                    self.0.fetch_add(1, Ordering::SeqCst) > 0,
+                    "the first kernel panics"
+                );
+                let g = G1Projective::generator();
+                Ok((
+                    KernelSums {
+                        h: g,
+                        l: g,
+                        a: g,
+                        b_g1: g,
+                    },
+                    (),
+                ))
+            }
+            fn b_g2(&self, _: &Srs, (): ()) -> Result<G2Projective, ProveError> {
+                Ok(G2Projective::generator())
+            }
+        }
+        let srs = Arc::new(Toy::srs(&toy().reference_parameters(&trapdoor())));
+        let device = Arc::new(Device::new(PanicsOnce(AtomicUsize::new(0))));
+        let prove = || {
+            let (srs, device) = (srs.clone(), device.clone());
+            thread::spawn(move || {
+                let assignment = Assignment::synthesize(toy()).unwrap();
+                device.prove(&srs, assignment, Blinding::random(rand::thread_rng()))
+            })
+            .join()
+        };
+        assert!(prove().is_err());
+        assert!(prove().unwrap().is_ok());
+    }
+}

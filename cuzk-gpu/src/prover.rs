@@ -1,0 +1,112 @@
+//! The seam between a proof's phases and whatever computes them: stage → kernels (under the device's lock) → finish
+//! (outside it). See Groth, "On the Size of Pairing-based Non-interactive Arguments" (2016), section 3.2, for the proof
+//! elements.
+
+use bellperson::groth16::{Proof, VerifyingKey};
+use blstrs::{Bls12, G1Projective, G2Projective, Scalar};
+use cuzk_synth::assignment::Assignment;
+use ff::Field;
+use group::{Curve, prime::PrimeCurveAffine};
+use rand::RngCore;
+
+use crate::{srs::Srs, timing::Timings};
+
+/// Why a partition could not be proven.
+#[derive(Debug, thiserror::Error)]
+pub enum ProveError {
+    /// The parameters or the assignment are not what they should be: no device can prove it.
+    #[error("{0}")]
+    Input(String),
+    /// The device failed; another one, or a second try, may do.
+    #[error("device {device}: {what}")]
+    Device {
+        /// The device.
+        device: String,
+        /// What happened.
+        what: String,
+    },
+}
+
+/// The two random scalars that make a proof zero-knowledge.
+#[derive(Clone, Copy, Debug)]
+pub struct Blinding {
+    /// Blinds A.
+    pub r: Scalar,
+    /// Blinds B.
+    pub s: Scalar,
+}
+
+impl Blinding {
+    /// Draws both. In service the generator must be the operating system's.
+    pub fn random(mut rng: impl RngCore) -> Self {
+        Self {
+            r: Scalar::random(&mut rng),
+            s: Scalar::random(&mut rng),
+        }
+    }
+}
+
+/// The sums that the kernel phase leaves behind.
+#[derive(Clone, Copy, Debug)]
+pub struct KernelSums {
+    /// Σ h_i H_i.
+    pub h: G1Projective,
+    /// Σ w_i L_i over auxiliary variables.
+    pub l: G1Projective,
+    /// Σ w_i A_i over all variables.
+    pub a: G1Projective,
+    /// Σ w_i B_i in G1 over all variables.
+    pub b_g1: G1Projective,
+}
+
+/// What computes the phases of a partition.
+pub trait Backend: Send + Sync {
+    /// A partition, ready for the kernel phase.
+    type Staged: Send;
+    /// What the finish needs of the partition once the kernels have run.
+    type Rest: Send;
+
+    /// A name for logs and results, such as "cpu" or a device's UUID.
+    fn name(&self) -> &str;
+
+    /// Prepares a partition. Runs outside the lock, at the same time as other partitions' kernels.
+    fn stage(&self, srs: &Srs, assignment: Assignment) -> Result<Self::Staged, ProveError>;
+
+    /// Everything that needs the device. Runs under its lock.
+    fn kernels(
+        &self,
+        srs: &Srs,
+        staged: Self::Staged,
+        timings: &mut Timings,
+    ) -> Result<(KernelSums, Self::Rest), ProveError>;
+
+    /// Σ w_i B_i in G2 over all variables: outside the lock, on the CPU, while the next partition's kernels run.
+    fn b_g2(&self, srs: &Srs, rest: Self::Rest) -> Result<G2Projective, ProveError>;
+}
+
+/// Puts the proof together:
+/// A = α + Σ w_i A_i + r δ, B = β + Σ w_i B_i + s δ, C = Σ w_i L_i + Σ h_i H_i + s A + r B − r s δ.
+///
+/// # Errors
+/// If δ is the identity: then somebody is trying to subvert the parameters.
+pub fn epilogue(
+    vk: &VerifyingKey<Bls12>,
+    sums: &KernelSums,
+    b_g2: G2Projective,
+    Blinding { r, s }: Blinding,
+) -> Result<Proof<Bls12>, ProveError> {
+    if bool::from(vk.delta_g1.is_identity() | vk.delta_g2.is_identity()) {
+        return Err(ProveError::Input(
+            "the verifying key's delta is the identity: these parameters are subverted".to_owned(),
+        ));
+    }
+    let a = sums.a + vk.alpha_g1 + vk.delta_g1 * r;
+    let b = b_g2 + vk.beta_g2 + vk.delta_g2 * s;
+    let b_g1 = sums.b_g1 + vk.beta_g1 + vk.delta_g1 * s;
+    let c = sums.l + sums.h + a * s + b_g1 * r - vk.delta_g1 * (r * s);
+    Ok(Proof {
+        a: a.to_affine(),
+        b: b.to_affine(),
+        c: c.to_affine(),
+    })
+}
