@@ -11,8 +11,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Server reflection hands these bytes to generic clients such as grpcurl.
     fs::write(out.join("cuzk.v1.bin"), descriptors.encode_to_vec())?;
     // Vanilla proofs are tens of megabytes: `Bytes` shares the receive buffer instead of copying it.
-    tonic_prost_build::configure()
-        .bytes(".")
-        .compile_fds(descriptors)?;
+    tonic_prost_build::configure().bytes(".").compile_fds(descriptors)?;
     Ok(())
 }

@@ -26,10 +26,7 @@ pub struct Device<B> {
 impl<B: Backend> Device<B> {
     /// A device that runs on `backend`.
     pub fn new(backend: B) -> Self {
-        Self {
-            backend,
-            lock: Mutex::new(()),
-        }
+        Self { backend, lock: Mutex::new(()) }
     }
 
     /// The backend.
@@ -62,8 +59,7 @@ impl<B: Backend> Device<B> {
 
         let (sums, rest) = kernels?;
         let b_g2 = timings.measure(Phase::MsmBG2, || self.backend.b_g2(srs, rest))?;
-        let proof =
-            timings.measure(Phase::Epilogue, || epilogue(&srs.vk, &sums, b_g2, blinding))?;
+        let proof = timings.measure(Phase::Epilogue, || epilogue(&srs.vk, &sums, b_g2, blinding))?;
         Ok((proof, timings))
     }
 }
@@ -107,24 +103,14 @@ mod tests {
             Ok(())
         }
 
-        fn kernels(
-            &self,
-            _: &Srs,
-            (): (),
-            _: &mut Timings,
-        ) -> Result<(KernelSums, usize), ProveError> {
+        fn kernels(&self, _: &Srs, (): (), _: &mut Timings) -> Result<(KernelSums, usize), ProveError> {
             let turn = self.kernels_entered.fetch_add(1, Ordering::SeqCst);
             if turn == 1 {
                 // Would never return if the first tail were under the lock.
                 self.tail_meets_kernels.wait();
             }
             let g = G1Projective::generator();
-            let sums = KernelSums {
-                h: g,
-                l: g,
-                a: g,
-                b_g1: g,
-            };
+            let sums = KernelSums { h: g, l: g, a: g, b_g1: g };
             Ok((sums, turn))
         }
 
@@ -137,21 +123,11 @@ mod tests {
     }
 
     fn toy() -> Toy {
-        Toy {
-            seed: 4,
-            constraints: 5,
-            percent_inputs: 0,
-            b_constant: false,
-            blank: false,
-        }
+        Toy { seed: 4, constraints: 5, percent_inputs: 0, b_constant: false, blank: false }
     }
 
     fn find(timings: &Timings, phase: Phase) -> Interval {
-        *timings
-            .intervals()
-            .iter()
-            .find(|i| i.phase == phase)
-            .unwrap()
+        *timings.intervals().iter().find(|i| i.phase == phase).unwrap()
     }
 
     #[test]
@@ -173,9 +149,7 @@ mod tests {
             .collect();
         let mut timings: Vec<_> = workers.into_iter().map(|w| w.join().unwrap()).collect();
         timings.sort_by_key(|t| find(t, Phase::LockHold).begin);
-        let [first, second] = &timings[..] else {
-            panic!("two workers ran")
-        };
+        let [first, second] = &timings[..] else { panic!("two workers ran") };
         let (hold_1, hold_2) = (find(first, Phase::LockHold), find(second, Phase::LockHold));
         assert!(!hold_1.overlaps(&hold_2), "{hold_1:?} {hold_2:?}");
         assert!(find(first, Phase::MsmBG2).overlaps(&hold_2));
@@ -193,26 +167,10 @@ mod tests {
             fn stage(&self, _: &Srs, _: Assignment) -> Result<(), ProveError> {
                 Ok(())
             }
-            fn kernels(
-                &self,
-                _: &Srs,
-                (): (),
-                _: &mut Timings,
-            ) -> Result<(KernelSums, ()), ProveError> {
-                assert!(
-                    self.0.fetch_add(1, Ordering::SeqCst) > 0,
-                    "the first kernel panics"
-                );
+            fn kernels(&self, _: &Srs, (): (), _: &mut Timings) -> Result<(KernelSums, ()), ProveError> {
+                assert!(self.0.fetch_add(1, Ordering::SeqCst) > 0, "the first kernel panics");
                 let g = G1Projective::generator();
-                Ok((
-                    KernelSums {
-                        h: g,
-                        l: g,
-                        a: g,
-                        b_g1: g,
-                    },
-                    (),
-                ))
+                Ok((KernelSums { h: g, l: g, a: g, b_g1: g }, ()))
             }
             fn b_g2(&self, _: &Srs, (): ()) -> Result<G2Projective, ProveError> {
                 Ok(G2Projective::generator())

@@ -5,8 +5,10 @@
 //! * [`generate`]: development parameters;
 //! * [`prover`]: the seam between the phases of a proof and whatever computes them;
 //! * [`device`]: one lock a device, held around the kernel phase only, and the timings;
-//! * [`cpu`]: the backend that needs no device.
+//! * [`cpu`]: the backend that needs no device;
+//! * [`arith`]: the arithmetic it stands on.
 
+pub mod arith;
 pub mod cpu;
 pub mod device;
 pub mod generate;

@@ -39,10 +39,7 @@ pub struct Blinding {
 impl Blinding {
     /// Draws both. In service the generator must be the operating system's.
     pub fn random(mut rng: impl RngCore) -> Self {
-        Self {
-            r: Scalar::random(&mut rng),
-            s: Scalar::random(&mut rng),
-        }
+        Self { r: Scalar::random(&mut rng), s: Scalar::random(&mut rng) }
     }
 }
 
@@ -104,9 +101,5 @@ pub fn epilogue(
     let b = b_g2 + vk.beta_g2 + vk.delta_g2 * s;
     let b_g1 = sums.b_g1 + vk.beta_g1 + vk.delta_g1 * s;
     let c = sums.l + sums.h + a * s + b_g1 * r - vk.delta_g1 * (r * s);
-    Ok(Proof {
-        a: a.to_affine(),
-        b: b.to_affine(),
-        c: c.to_affine(),
-    })
+    Ok(Proof { a: a.to_affine(), b: b.to_affine(), c: c.to_affine() })
 }

@@ -91,10 +91,6 @@ impl Timings {
     /// Time spent in a phase.
     pub fn total(&self, phase: Phase) -> Duration {
         let spent = |i: &Interval| i.end - i.begin;
-        self.intervals
-            .iter()
-            .filter(|i| i.phase == phase)
-            .map(spent)
-            .sum()
+        self.intervals.iter().filter(|i| i.phase == phase).map(spent).sum()
     }
 }

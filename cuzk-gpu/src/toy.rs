@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use crate::{
+    arith::backend::Backend as Arithmetic,
     cpu::Cpu,
     device::Device,
     generate::{Trapdoor, WriteError, write_parameters},
@@ -37,11 +38,7 @@ impl Circuit<Scalar> for Toy {
         let mut variables: Vec<(Variable, Scalar)> = vec![(CS::one(), Scalar::ONE)];
         // Every value is drawn and computed even for a blank circuit, so that both see the same structure.
         let value = |v: Scalar| {
-            if self.blank {
-                Err(SynthesisError::AssignmentMissing)
-            } else {
-                Ok(v)
-            }
+            if self.blank { Err(SynthesisError::AssignmentMissing) } else { Ok(v) }
         };
         let start = Scalar::from(rng.r#gen::<u64>());
         let first = cs.alloc(|| "start", || value(start))?;
@@ -73,30 +70,18 @@ impl Circuit<Scalar> for Toy {
                 cs.alloc(|| "aux", || value(product))?
             };
             // The very first variable is constrained here, so that none is free.
-            let a = if i == 0 {
-                a + first - first + (Scalar::ZERO, first)
-            } else {
-                a
-            };
+            let a = if i == 0 { a + first - first + (Scalar::ZERO, first) } else { a };
             cs.enforce(|| "product", |_| a, |_| b, |lc| lc + variable);
             variables.push((variable, product));
         }
-        cs.enforce(
-            || "start",
-            |lc| lc + first,
-            |lc| lc + CS::one(),
-            |lc| lc + first,
-        );
+        cs.enforce(|| "start", |lc| lc + first, |lc| lc + CS::one(), |lc| lc + first);
         Ok(())
     }
 }
 
 impl Toy {
     fn blank(&self) -> Self {
-        Self {
-            blank: true,
-            ..self.clone()
-        }
+        Self { blank: true, ..self.clone() }
     }
 
     /// Parameters by bellperson, from the same secret as `trapdoor`.
@@ -116,13 +101,9 @@ impl Toy {
 
     /// The same in our form.
     pub(crate) fn srs(parameters: &Parameters<Bls12>) -> Srs {
-        let g1 = [
-            &parameters.h,
-            &parameters.l,
-            &parameters.a,
-            &parameters.b_g1,
-        ];
+        let g1 = [&parameters.h, &parameters.l, &parameters.a, &parameters.b_g1];
         Srs::new(
+            Arithmetic::current(),
             parameters.vk.clone(),
             g1.map(|points| points.to_vec()),
             parameters.b_g2.to_vec(),
@@ -136,15 +117,9 @@ pub(crate) fn trapdoor() -> Trapdoor {
 
 fn toy() -> impl Strategy<Value = Toy> {
     // Up to 70 constraints: past two full domains, and quick.
-    (any::<u64>(), 1..70usize, 0..50u32, any::<bool>()).prop_map(
-        |(seed, constraints, percent_inputs, b_constant)| Toy {
-            seed,
-            constraints,
-            percent_inputs,
-            b_constant,
-            blank: false,
-        },
-    )
+    (any::<u64>(), 1..70usize, 0..50u32, any::<bool>()).prop_map(|(seed, constraints, percent_inputs, b_constant)| {
+        Toy { seed, constraints, percent_inputs, b_constant, blank: false }
+    })
 }
 
 /// Compares everything that can be compared on one circuit.
@@ -161,23 +136,20 @@ fn agrees_with_bellperson(toy: &Toy) {
     let vk = write_parameters(&r1cs, &trapdoor, &mut writer, &|_| ()).unwrap();
     writer.finish(&path).unwrap();
     assert_eq!(vk, parameters.vk);
-    assert!(
-        std::fs::read(&path).unwrap() == expected,
-        "parameter files differ"
-    );
+    assert!(std::fs::read(&path).unwrap() == expected, "parameter files differ");
 
-    let srs = srs::read(&path).unwrap();
     let assignment = Assignment::synthesize(toy.clone()).unwrap();
     assert_eq!(assignment.first_unsatisfied(), None);
     let inputs = assignment.inputs[1..].to_vec();
     let blinding = Blinding::random(rand::thread_rng());
-    let reference =
-        groth16::create_proof(toy.clone(), &parameters, blinding.r, blinding.s).unwrap();
-    let (proof, _) = Device::new(Cpu::new())
-        .prove(&srs, assignment, blinding)
-        .unwrap();
-    assert_eq!(proof, reference);
-    assert!(groth16::verify_proof(&srs.prepared, &proof, &inputs).unwrap());
+    let reference = groth16::create_proof(toy.clone(), &parameters, blinding.r, blinding.s).unwrap();
+    for arithmetic in Arithmetic::available() {
+        let srs = srs::read(&path, arithmetic).unwrap();
+        let cpu = Device::new(Cpu::new(arithmetic));
+        let (proof, _) = cpu.prove(&srs, assignment.clone(), blinding).unwrap();
+        assert_eq!(proof, reference, "{arithmetic:?}");
+        assert!(groth16::verify_proof(&srs.prepared, &proof, &inputs).unwrap());
+    }
 }
 
 proptest! {
@@ -191,13 +163,7 @@ proptest! {
 #[test]
 fn a_full_domain_agrees_with_bellperson() {
     // 30 products, the start and the input ONE: 32 rows, no padding.
-    let toy = Toy {
-        seed: 1,
-        constraints: 30,
-        percent_inputs: 0,
-        b_constant: false,
-        blank: false,
-    };
+    let toy = Toy { seed: 1, constraints: 30, percent_inputs: 0, b_constant: false, blank: false };
     let rows = R1cs::record(toy.blank()).unwrap().num_constraints();
     assert_eq!(rows, 32);
     agrees_with_bellperson(&toy);
@@ -205,13 +171,7 @@ fn a_full_domain_agrees_with_bellperson() {
 
 #[test]
 fn a_circuit_without_variables_in_b_agrees_with_bellperson() {
-    let toy = Toy {
-        seed: 2,
-        constraints: 20,
-        percent_inputs: 30,
-        b_constant: true,
-        blank: false,
-    };
+    let toy = Toy { seed: 2, constraints: 20, percent_inputs: 30, b_constant: true, blank: false };
     let assignment = Assignment::synthesize(toy.clone()).unwrap();
     assert_eq!(assignment.density.b_aux.count_ones(), 0);
     agrees_with_bellperson(&toy);
@@ -221,10 +181,7 @@ fn a_circuit_without_variables_in_b_agrees_with_bellperson() {
 fn a_free_variable_is_refused() {
     struct Free;
     impl Circuit<Scalar> for Free {
-        fn synthesize<CS: ConstraintSystem<Scalar>>(
-            self,
-            cs: &mut CS,
-        ) -> Result<(), SynthesisError> {
+        fn synthesize<CS: ConstraintSystem<Scalar>>(self, cs: &mut CS) -> Result<(), SynthesisError> {
             cs.alloc(|| "used", || Ok(Scalar::ONE)).and_then(|used| {
                 cs.alloc(|| "free", || Ok(Scalar::ONE))?;
                 cs.enforce(|| "c", |lc| lc + used, |lc| lc + used, |lc| lc + used);
@@ -244,16 +201,10 @@ fn a_free_variable_is_refused() {
 
 #[test]
 fn parameters_of_another_circuit_are_refused() {
-    let toy = |constraints| Toy {
-        seed: 3,
-        constraints,
-        percent_inputs: 10,
-        b_constant: false,
-        blank: false,
-    };
+    let toy = |constraints| Toy { seed: 3, constraints, percent_inputs: 10, b_constant: false, blank: false };
     let srs = Toy::srs(&toy(12).reference_parameters(&trapdoor()));
     let assignment = Assignment::synthesize(toy(13)).unwrap();
-    let error = Device::new(Cpu::new())
+    let error = Device::new(Cpu::new(Arithmetic::current()))
         .prove(&srs, assignment, Blinding::random(rand::thread_rng()))
         .unwrap_err();
     assert!(error.to_string().contains("of another circuit"), "{error}");

@@ -1,9 +1,7 @@
 //! One synthesized partition: the witness, the values of the three sides of every constraint, and which variables
 //! occur at all.
 
-use bellpepper_core::{
-    Circuit, ConstraintSystem, Index, LinearCombination, SynthesisError, Variable,
-};
+use bellpepper_core::{Circuit, ConstraintSystem, Index, LinearCombination, SynthesisError, Variable};
 use blstrs::Scalar;
 use ff::Field;
 
@@ -66,31 +64,20 @@ impl Assignment {
 
     /// Bytes of memory that it takes.
     pub fn bytes(&self) -> u64 {
-        let scalars =
-            self.inputs.len() + self.aux.len() + self.a.len() + self.b.len() + self.c.len();
-        let bits =
-            self.density.a_aux.len() + self.density.b_inputs.len() + self.density.b_aux.len();
+        let scalars = self.inputs.len() + self.aux.len() + self.a.len() + self.b.len() + self.c.len();
+        let bits = self.density.a_aux.len() + self.density.b_inputs.len() + self.density.b_aux.len();
         (scalars * size_of::<Scalar>() + bits / 8) as u64
     }
 
     /// Value of a linear combination; tells `seen` of each variable whose coefficient is not zero.
-    fn eval(
-        inputs: &[Scalar],
-        aux: &[Scalar],
-        lc: &LinearCombination<Scalar>,
-        mut seen: impl FnMut(Index),
-    ) -> Scalar {
+    fn eval(inputs: &[Scalar], aux: &[Scalar], lc: &LinearCombination<Scalar>, mut seen: impl FnMut(Index)) -> Scalar {
         let mut sum = Scalar::ZERO;
         let mut add = |index, value: Scalar, coefficient: &Scalar| {
             if bool::from(coefficient.is_zero()) {
                 return;
             }
             seen(index);
-            sum += if *coefficient == Scalar::ONE {
-                value
-            } else {
-                value * coefficient
-            };
+            sum += if *coefficient == Scalar::ONE { value } else { value * coefficient };
         };
         for (&i, coefficient) in lc.iter_inputs() {
             add(Index::Input(i), inputs[i], coefficient);
@@ -140,26 +127,17 @@ impl ConstraintSystem<Scalar> for Assignment {
         LB: FnOnce(LinearCombination<Scalar>) -> LinearCombination<Scalar>,
         LC: FnOnce(LinearCombination<Scalar>) -> LinearCombination<Scalar>,
     {
-        let Density {
-            a_aux,
-            b_inputs,
-            b_aux,
-        } = &mut self.density;
+        let Density { a_aux, b_inputs, b_aux } = &mut self.density;
         let (inputs, aux) = (&self.inputs, &self.aux);
         let a = Self::eval(inputs, aux, &a(LinearCombination::zero()), |index| {
             if let Index::Aux(i) = index {
                 a_aux.set(i);
             }
         });
-        let b = Self::eval(
-            inputs,
-            aux,
-            &b(LinearCombination::zero()),
-            |index| match index {
-                Index::Input(i) => b_inputs.set(i),
-                Index::Aux(i) => b_aux.set(i),
-            },
-        );
+        let b = Self::eval(inputs, aux, &b(LinearCombination::zero()), |index| match index {
+            Index::Input(i) => b_inputs.set(i),
+            Index::Aux(i) => b_aux.set(i),
+        });
         let c = Self::eval(inputs, aux, &c(LinearCombination::zero()), |_| ());
         self.a.push(a);
         self.b.push(b);

@@ -10,10 +10,7 @@ pub struct Bitmap {
 impl Bitmap {
     /// A bitmap of `len` zeros.
     pub fn zeros(len: usize) -> Self {
-        Self {
-            words: vec![0; len.div_ceil(64)],
-            len,
-        }
+        Self { words: vec![0; len.div_ceil(64)], len }
     }
 
     /// Number of positions.

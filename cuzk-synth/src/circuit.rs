@@ -41,9 +41,7 @@ pub struct CircuitId {
 
 /// The text is no circuit id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "unknown circuit id {0:?}: expected porep-, snap-, wpost- or winning- followed by 2k, 8m, 512m, 32g or 64g"
-)]
+#[error("unknown circuit id {0:?}: expected porep-, snap-, wpost- or winning- followed by 2k, 8m, 512m, 32g or 64g")]
 pub struct UnknownCircuit(pub String);
 
 impl CircuitKind {
@@ -63,13 +61,7 @@ impl CircuitKind {
 
 impl SectorSize {
     /// All sizes, ascending, which is also the order of the registered proof numbers.
-    pub const ALL: [Self; 5] = [
-        Self::Kib2,
-        Self::Mib8,
-        Self::Mib512,
-        Self::Gib32,
-        Self::Gib64,
-    ];
+    pub const ALL: [Self; 5] = [Self::Kib2, Self::Mib8, Self::Mib512, Self::Gib32, Self::Gib64];
 
     /// The size in bytes.
     pub const fn bytes(self) -> u64 {
@@ -102,19 +94,12 @@ impl SectorSize {
 impl CircuitId {
     /// The PoRep circuit of a sector size.
     pub const fn porep(size: SectorSize) -> Self {
-        Self {
-            kind: CircuitKind::Porep,
-            size,
-        }
+        Self { kind: CircuitKind::Porep, size }
     }
 
     /// Every circuit id of the protocol.
     pub fn all() -> impl Iterator<Item = Self> {
-        CircuitKind::ALL.into_iter().flat_map(|kind| {
-            SectorSize::ALL
-                .into_iter()
-                .map(move |size| Self { kind, size })
-        })
+        CircuitKind::ALL.into_iter().flat_map(|kind| SectorSize::ALL.into_iter().map(move |size| Self { kind, size }))
     }
 }
 
@@ -128,9 +113,7 @@ impl FromStr for CircuitId {
     type Err = UnknownCircuit;
 
     fn from_str(s: &str) -> Result<Self, UnknownCircuit> {
-        Self::all()
-            .find(|id| id.to_string() == s)
-            .ok_or_else(|| UnknownCircuit(s.to_owned()))
+        Self::all().find(|id| id.to_string() == s).ok_or_else(|| UnknownCircuit(s.to_owned()))
     }
 }
 
@@ -158,10 +141,7 @@ mod tests {
 
     #[test]
     fn sizes_are_found_by_bytes() {
-        assert_eq!(
-            SectorSize::from_bytes(34_359_738_368),
-            Some(SectorSize::Gib32)
-        );
+        assert_eq!(SectorSize::from_bytes(34_359_738_368), Some(SectorSize::Gib32));
         assert_eq!(SectorSize::from_bytes(2049), None);
     }
 }

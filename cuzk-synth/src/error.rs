@@ -19,9 +19,6 @@ pub enum InputError {
 impl InputError {
     /// A wrong input at `field`.
     pub fn invalid(field: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self::Invalid {
-            field: field.into(),
-            reason: reason.into(),
-        }
+        Self::Invalid { field: field.into(), reason: reason.into() }
     }
 }

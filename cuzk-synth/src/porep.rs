@@ -10,9 +10,7 @@ use blstrs::{Bls12, Scalar};
 use filecoin_hashers::poseidon::PoseidonDomain;
 use filecoin_proofs::{
     DefaultPieceDomain, DefaultPieceHasher, DefaultTreeHasher, PoRepConfig,
-    constants::{
-        SectorShape2KiB, SectorShape8MiB, SectorShape32GiB, SectorShape64GiB, SectorShape512MiB,
-    },
+    constants::{SectorShape2KiB, SectorShape8MiB, SectorShape32GiB, SectorShape64GiB, SectorShape512MiB},
     parameters::setup_params,
 };
 use serde::{Deserialize, de::DeserializeOwned};
@@ -89,35 +87,17 @@ impl PorepTask {
     /// [`InputError`] with the field and the reason in one line.
     pub fn check(payload: &[u8], claims: &Claims) -> Result<Self, InputError> {
         let seal = SealProof::from_number(claims.registered_proof).ok_or_else(|| {
-            InputError::invalid(
-                "registered_proof",
-                format!("{} is no seal proof (0 to 19)", claims.registered_proof),
-            )
+            InputError::invalid("registered_proof", format!("{} is no seal proof (0 to 19)", claims.registered_proof))
         })?;
         seal.require_built()?;
-        agree(
-            "sector_size",
-            claims.sector_size,
-            "registered_proof",
-            seal.size.bytes(),
-        )?;
+        agree("sector_size", claims.sector_size, "registered_proof", seal.size.bytes())?;
 
         let unwrapped = envelope::unwrap(payload)?;
         if let Some(number) = unwrapped.sector_number {
-            agree(
-                "sector_number",
-                claims.sector_number,
-                "the C1 output's SectorNum",
-                number,
-            )?;
+            agree("sector_number", claims.sector_number, "the C1 output's SectorNum", number)?;
         }
         if let Some(size) = unwrapped.sector_size {
-            agree(
-                "sector_size",
-                claims.sector_size,
-                "the C1 output's SectorSize",
-                size,
-            )?;
+            agree("sector_size", claims.sector_size, "the C1 output's SectorSize", size)?;
         }
         let c1 = model::parse(&unwrapped.json)?;
         check_names(&c1, &seal)?;
@@ -175,21 +155,14 @@ impl PorepTask {
 
     /// Verifies the whole result as a verifier on the network does (`filecoin_proofs::verify_seal`, with the verifying
     /// key handed in instead of looked up): number of partitions, required challenges, and all proofs as one batch.
-    pub fn verify_seal(
-        &self,
-        key: &PreparedVerifyingKey<Bls12>,
-        proof: &[u8],
-    ) -> Result<bool, VerifyError> {
+    pub fn verify_seal(&self, key: &PreparedVerifyingKey<Bls12>, proof: &[u8]) -> Result<bool, VerifyError> {
         self.partitions.verify_seal(key, proof)
     }
 }
 
 impl std::fmt::Debug for PorepTask {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PorepTask")
-            .field("seal", &self.seal)
-            .field("partitions", &self.partitions())
-            .finish()
+        f.debug_struct("PorepTask").field("seal", &self.seal).field("partitions", &self.partitions()).finish()
     }
 }
 
@@ -203,9 +176,7 @@ pub fn parameter_stem(circuit: CircuitId) -> Result<String, InputError> {
     impl ForShape for Stem {
         type Output = String;
         fn run<Tree: MerkleTreeTrait + 'static>(self, config: &PoRepConfig) -> String {
-            config
-                .get_cache_identifier::<Tree>()
-                .expect("the setup of a built sector size is known")
+            config.get_cache_identifier::<Tree>().expect("the setup of a built sector size is known")
         }
     }
     for_shape(circuit, Stem)
@@ -241,9 +212,7 @@ trait ForShape {
 
 fn for_shape<F: ForShape>(circuit: CircuitId, f: F) -> Result<F::Output, InputError> {
     if circuit.kind != CircuitKind::Porep {
-        return Err(InputError::Unimplemented(format!(
-            "circuit {circuit}: only PoRep circuits are built"
-        )));
+        return Err(InputError::Unimplemented(format!("circuit {circuit}: only PoRep circuits are built")));
     }
     // The circuit is the same for all variants; any of them names it.
     let config = PoRepConfig::new_groth16(circuit.size.bytes(), [0; 32], ApiVersion::V1_1_0);
@@ -260,30 +229,20 @@ fn agree(field: &str, claimed: u64, other: &str, found: u64) -> Result<(), Input
     if claimed == found {
         Ok(())
     } else {
-        Err(InputError::invalid(
-            field,
-            format!("is {claimed}, but {other} says {found}"),
-        ))
+        Err(InputError::invalid(field, format!("is {claimed}, but {other} says {found}")))
     }
 }
 
 fn check_names(c1: &C1Output, seal: &SealProof) -> Result<(), InputError> {
     if c1.registered_proof != seal.name() {
-        let number = SealProof::from_name(&c1.registered_proof)
-            .map_or("unknown".to_owned(), |proof| proof.number.to_string());
+        let number =
+            SealProof::from_name(&c1.registered_proof).map_or("unknown".to_owned(), |proof| proof.number.to_string());
         return Err(InputError::invalid(
             "registered_proof",
-            format!(
-                "is {} ({}), but the C1 output says {number} ({})",
-                seal.number,
-                seal.name(),
-                c1.registered_proof
-            ),
+            format!("is {} ({}), but the C1 output says {number} ({})", seal.number, seal.name(), c1.registered_proof),
         ));
     }
-    let size_name = SealProof::from_number(seal.number % 5)
-        .expect("the first five are the sizes' V1 proofs")
-        .name();
+    let size_name = SealProof::from_number(seal.number % 5).expect("the first five are the sizes' V1 proofs").name();
     let (key, _) = c1.vanilla_proofs.parts();
     if key != size_name {
         return Err(InputError::invalid(
@@ -295,25 +254,14 @@ fn check_names(c1: &C1Output, seal: &SealProof) -> Result<(), InputError> {
 }
 
 fn check_commitments(c1: &C1Output) -> Result<(), InputError> {
-    for (field, node) in [
-        ("comm_r", &c1.comm_r),
-        ("comm_d", &c1.comm_d),
-        ("seed", &c1.seed),
-    ] {
+    for (field, node) in [("comm_r", &c1.comm_r), ("comm_d", &c1.comm_d), ("seed", &c1.seed)] {
         if node.0 == [0; 32] {
             return Err(InputError::invalid(field, "is all zeros"));
         }
     }
-    for (field, node) in [
-        ("comm_r", &c1.comm_r),
-        ("comm_d", &c1.comm_d),
-        ("replica_id", &c1.replica_id),
-    ] {
+    for (field, node) in [("comm_r", &c1.comm_r), ("comm_d", &c1.comm_d), ("replica_id", &c1.replica_id)] {
         if !shape::is_field_element(node) {
-            return Err(InputError::invalid(
-                field,
-                format!("{node:?} (little-endian) is not below the field modulus"),
-            ));
+            return Err(InputError::invalid(field, format!("{node:?} (little-endian) is not below the field modulus")));
         }
     }
     Ok(())
@@ -351,11 +299,7 @@ trait Partitions: Send + Sync {
     fn len(&self) -> usize;
     fn synthesize(&self, k: usize) -> Result<Assignment, SynthesisError>;
     fn public_inputs(&self, k: usize) -> Result<Vec<Scalar>, VerifyError>;
-    fn verify_seal(
-        &self,
-        key: &PreparedVerifyingKey<Bls12>,
-        proof: &[u8],
-    ) -> Result<bool, VerifyError>;
+    fn verify_seal(&self, key: &PreparedVerifyingKey<Bls12>, proof: &[u8]) -> Result<bool, VerifyError>;
 }
 
 /// The partitions of a sector of one tree shape, in the upstream circuit's terms.
@@ -372,15 +316,10 @@ where
     VanillaProof<Tree>: DeserializeOwned,
 {
     /// Checks the vanilla proofs, then reads them again in the upstream circuit's types.
-    fn check(
-        seal: SealProof,
-        c1: &C1Output,
-        json: &[u8],
-    ) -> Result<Box<dyn Partitions>, InputError> {
+    fn check(seal: SealProof, c1: &C1Output, json: &[u8]) -> Result<Box<dyn Partitions>, InputError> {
         let config = seal.upstream().as_v1_config();
         let setup = setup_params(&config).map_err(upstream_refused)?;
-        let params =
-            StackedDrg::<Tree, DefaultPieceHasher>::setup(&setup).map_err(upstream_refused)?;
+        let params = StackedDrg::<Tree, DefaultPieceHasher>::setup(&setup).map_err(upstream_refused)?;
         let (key, partitions) = c1.vanilla_proofs.parts();
         let graph = &params.graph;
         let log_nodes = graph.size().trailing_zeros() as usize;
@@ -400,10 +339,7 @@ where
 
         let public = PublicInputs {
             replica_id: c1.replica_id.0.into(),
-            tau: Some(stacked::Tau {
-                comm_d: c1.comm_d.0.into(),
-                comm_r: c1.comm_r.0.into(),
-            }),
+            tau: Some(stacked::Tau { comm_d: c1.comm_d.0.into(), comm_r: c1.comm_r.0.into() }),
             k: None,
             seed: Some(c1.seed.0),
         };
@@ -416,16 +352,14 @@ where
                 .collect(),
             parents: &|node| {
                 let mut parents = vec![0; graph.degree()];
-                graph
-                    .parents(node, &mut parents)
-                    .expect("challenges are nodes of the graph");
+                graph.parents(node, &mut parents).expect("challenges are nodes of the graph");
                 parents
             },
         }
         .verify(partitions)?;
 
-        let output: UpstreamOutput<VanillaProof<Tree>> = serde_json::from_slice(json)
-            .map_err(|e| InputError::invalid("vanilla_proof.Phase1Out", e.to_string()))?;
+        let output: UpstreamOutput<VanillaProof<Tree>> =
+            serde_json::from_slice(json).map_err(|e| InputError::invalid("vanilla_proof.Phase1Out", e.to_string()))?;
         let proofs = output.vanilla_proofs.into_values().next();
         Ok(Box::new(Self {
             minimum_challenges: config.minimum_challenges(),
@@ -463,21 +397,15 @@ where
             .map_err(|e| VerifyError(format!("{e:#}")))
     }
 
-    fn verify_seal(
-        &self,
-        key: &PreparedVerifyingKey<Bls12>,
-        proof: &[u8],
-    ) -> Result<bool, VerifyError> {
-        let proof = MultiProof::new_from_reader(Some(self.len()), proof, key)
-            .map_err(|e| VerifyError(format!("{e:#}")))?;
+    fn verify_seal(&self, key: &PreparedVerifyingKey<Bls12>, proof: &[u8]) -> Result<bool, VerifyError> {
+        let proof =
+            MultiProof::new_from_reader(Some(self.len()), proof, key).map_err(|e| VerifyError(format!("{e:#}")))?;
         let params = compound_proof::PublicParams {
             vanilla_params: self.params.clone(),
             partitions: Some(self.len()),
             priority: false,
         };
-        let requirements = ChallengeRequirements {
-            minimum_challenges: self.minimum_challenges,
-        };
+        let requirements = ChallengeRequirements { minimum_challenges: self.minimum_challenges };
         Compound::<Tree>::verify(&params, &self.public, &proof, &requirements)
             .map_err(|e| VerifyError(format!("{e:#}")))
     }

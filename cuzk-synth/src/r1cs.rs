@@ -6,9 +6,7 @@
 
 use std::collections::HashMap;
 
-use bellpepper_core::{
-    Circuit, ConstraintSystem, Index, LinearCombination, SynthesisError, Variable,
-};
+use bellpepper_core::{Circuit, ConstraintSystem, Index, LinearCombination, SynthesisError, Variable};
 use blstrs::Scalar;
 use ff::{Field, PrimeField};
 
@@ -62,12 +60,7 @@ impl R1cs {
         recorder.alloc_input(|| "one", || Ok(Scalar::ONE))?;
         circuit.synthesize(&mut recorder)?;
         for i in 0..recorder.num_inputs {
-            recorder.enforce(
-                || "input",
-                |lc| lc + Variable(Index::Input(i)),
-                |lc| lc,
-                |lc| lc,
-            );
+            recorder.enforce(|| "input", |lc| lc + Variable(Index::Input(i)), |lc| lc, |lc| lc);
         }
         recorder.finish()
     }
@@ -90,11 +83,7 @@ impl R1cs {
 
 impl Matrix {
     fn empty() -> Self {
-        Self {
-            starts: vec![0],
-            columns: Vec::new(),
-            values: Vec::new(),
-        }
+        Self { starts: vec![0], columns: Vec::new(), values: Vec::new() }
     }
 
     /// Number of rows.
@@ -180,22 +169,11 @@ impl Recorder {
         for matrix in &mut self.matrices {
             for column in &mut matrix.columns {
                 let index = *column >> 1;
-                *column = if *column & AUX == 0 {
-                    index
-                } else {
-                    offset + index
-                };
+                *column = if *column & AUX == 0 { index } else { offset + index };
             }
         }
         let [a, b, c] = self.matrices;
-        Ok(R1cs {
-            num_inputs: self.num_inputs,
-            num_aux: self.num_aux,
-            a,
-            b,
-            c,
-            coefficients: self.coefficients,
-        })
+        Ok(R1cs { num_inputs: self.num_inputs, num_aux: self.num_aux, a, b, c, coefficients: self.coefficients })
     }
 }
 
@@ -270,15 +248,8 @@ mod tests {
     struct LateInput(Option<u64>);
 
     impl Circuit<Scalar> for LateInput {
-        fn synthesize<CS: ConstraintSystem<Scalar>>(
-            self,
-            cs: &mut CS,
-        ) -> Result<(), SynthesisError> {
-            let value = |f: fn(u64) -> u64| {
-                self.0
-                    .map(|x| Scalar::from(f(x)))
-                    .ok_or(SynthesisError::AssignmentMissing)
-            };
+        fn synthesize<CS: ConstraintSystem<Scalar>>(self, cs: &mut CS) -> Result<(), SynthesisError> {
+            let value = |f: fn(u64) -> u64| self.0.map(|x| Scalar::from(f(x))).ok_or(SynthesisError::AssignmentMissing);
             let x = cs.alloc(|| "x", || value(|x| x))?;
             let x2 = cs.alloc(|| "x2", || value(|x| x * x))?;
             cs.enforce(|| "square", |lc| lc + x, |lc| lc + x, |lc| lc + x2);
@@ -286,12 +257,7 @@ mod tests {
             let x3 = cs.alloc(|| "x3", || value(|x| x * x * x))?;
             // x appears with coefficient zero: no occurrence in B.
             cs.enforce(|| "cube", |lc| lc + x2, |lc| lc + x + x2 - x2, |lc| lc + x3);
-            cs.enforce(
-                || "sum",
-                |lc| lc + x3 + x + (Scalar::from(5), CS::one()),
-                |lc| lc + CS::one(),
-                |lc| lc + y,
-            );
+            cs.enforce(|| "sum", |lc| lc + x3 + x + (Scalar::from(5), CS::one()), |lc| lc + CS::one(), |lc| lc + y);
             Ok(())
         }
     }
@@ -303,11 +269,8 @@ mod tests {
         // 3 constraints and 2 appended ones.
         assert_eq!(r1cs.num_constraints(), 5);
         assert_eq!(r1cs.log_domain(), 3);
-        let row = |m: &Matrix, i| {
-            m.row(i)
-                .map(|(column, value)| (column, r1cs.coefficients[value]))
-                .collect::<Vec<_>>()
-        };
+        let row =
+            |m: &Matrix, i| m.row(i).map(|(column, value)| (column, r1cs.coefficients[value])).collect::<Vec<_>>();
         let one = Scalar::ONE;
         assert_eq!(row(&r1cs.a, 0), [(2, one)]);
         assert_eq!(row(&r1cs.b, 1), [(2, one)]);
@@ -326,11 +289,7 @@ mod tests {
         let w: Vec<_> = [&assignment.inputs[..], &assignment.aux[..]].concat();
         let product = |m: &Matrix| {
             (0..m.num_rows())
-                .map(|i| {
-                    m.row(i)
-                        .map(|(column, value)| w[column] * r1cs.coefficients[value])
-                        .sum::<Scalar>()
-                })
+                .map(|i| m.row(i).map(|(column, value)| w[column] * r1cs.coefficients[value]).sum::<Scalar>())
                 .collect::<Vec<_>>()
         };
         assert_eq!(product(&r1cs.a), assignment.a);
@@ -343,10 +302,7 @@ mod tests {
             assert_eq!(assignment.density.b_aux.get(j), occurs(&r1cs.b, column));
         }
         for i in 0..r1cs.num_inputs {
-            assert_eq!(
-                assignment.density.b_inputs.get(i),
-                occurs(&r1cs.b, i as u32)
-            );
+            assert_eq!(assignment.density.b_inputs.get(i), occurs(&r1cs.b, i as u32));
         }
     }
 

@@ -40,18 +40,12 @@ impl SealProof {
     pub fn from_number(number: u64) -> Option<Self> {
         let index = usize::try_from(number).ok()?;
         let sizes = SectorSize::ALL.len();
-        Some(Self {
-            number,
-            size: SectorSize::ALL[index % sizes],
-            variant: *Variant::ALL.get(index / sizes)?,
-        })
+        Some(Self { number, size: SectorSize::ALL[index % sizes], variant: *Variant::ALL.get(index / sizes)? })
     }
 
     /// The proof of that upstream name, such as `StackedDrg32GiBV1_1`.
     pub fn from_name(name: &str) -> Option<Self> {
-        (0..)
-            .map_while(Self::from_number)
-            .find(|proof| proof.name() == name)
+        (0..).map_while(Self::from_number).find(|proof| proof.name() == name)
     }
 
     /// Its name in the C1 output. (Synthetic PoRep was published under a name with the older version in it.)
@@ -118,11 +112,7 @@ mod tests {
             let config = upstream.as_v1_config();
             assert_eq!(config.porep_id[..8], number.to_le_bytes());
             assert_eq!(SealProof::from_name(&proof.name()), Some(proof));
-            assert_eq!(
-                proof.require_built().is_err(),
-                number >= 15,
-                "number {number}"
-            );
+            assert_eq!(proof.require_built().is_err(), number >= 15, "number {number}");
         }
         assert_eq!(SealProof::from_number(20), None);
         assert_eq!(SealProof::from_number(u64::MAX), None);

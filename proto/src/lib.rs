@@ -7,6 +7,5 @@ pub mod v1 {
     tonic::include_proto!("cuzk.v1");
 
     /// The compiled file descriptor set, for gRPC server reflection.
-    pub const FILE_DESCRIPTOR_SET: &[u8] =
-        include_bytes!(concat!(env!("OUT_DIR"), "/cuzk.v1.bin"));
+    pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/cuzk.v1.bin"));
 }

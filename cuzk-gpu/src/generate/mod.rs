@@ -1,7 +1,7 @@
 //! Development parameters: the trusted setup of Groth16 (Groth 2016, section 3.2, "Setup") run by one party from a seed,
 //! and therefore insecure. The files are those of the upstream library.
 
-mod fixed_base;
+mod cache;
 mod qap;
 mod trapdoor;
 
@@ -16,19 +16,21 @@ use cuzk_synth::{
     r1cs::{R1cs, RecordError},
 };
 use ff::Field;
-use group::{Curve, Group};
+use group::{Curve, Group, prime::PrimeCurveAffine};
 use rayon::prelude::*;
 
+pub use cache::{development_folder, ensure};
 pub use trapdoor::{DERIVATION, Trapdoor};
 
 use crate::{
+    arith::fixed_base::{fixed_base_g1, fixed_base_g2},
     params::{Digest, Files, Sidecar},
     srs::Writer,
 };
-use fixed_base::FixedBase;
 
-/// Scalars multiplied between two reports of progress.
-const CHUNK: usize = 1 << 16;
+/// Scalars multiplied at a time, between two reports of progress. Each time a table of multiples is made anew, which
+/// costs a thirtieth of the work at this size.
+const CHUNK: usize = 1 << 20;
 
 /// Why parameters could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -129,10 +131,7 @@ pub(crate) fn write_parameters(
 ) -> Result<VerifyingKey<Bls12>, WriteError> {
     progress(Progress::Evaluating);
     let qap = qap::evaluate(r1cs, trapdoor.tau);
-    let (gamma_inverse, delta_inverse) = (
-        invert_nonzero(trapdoor.gamma),
-        invert_nonzero(trapdoor.delta),
-    );
+    let (gamma_inverse, delta_inverse) = (invert_nonzero(trapdoor.gamma), invert_nonzero(trapdoor.delta));
     // β A_i(τ) + α B_i(τ) + C_i(τ), over γ for public inputs and over δ for auxiliary variables.
     let combined = |range: std::ops::Range<usize>, scale: Scalar| -> Vec<Scalar> {
         range
@@ -154,8 +153,9 @@ pub(crate) fn write_parameters(
     let domain = 1usize << r1cs.log_domain();
     let h_count = domain - 1;
     let total = h_count + l.len() + a.len() + 2 * b.len();
-    let g1 = FixedBase::<G1Projective>::new(G1Projective::generator(), total);
-    let vk = verifying_key(trapdoor, &g1.multiply(&ic));
+    let g1 = |scalars: &[Scalar]| fixed_base_g1(&G1Affine::generator(), scalars);
+    let g2 = |scalars: &[Scalar]| fixed_base_g2(&G2Affine::generator(), scalars);
+    let vk = verifying_key(trapdoor, &g1(&ic));
     writer.verifying_key(&vk)?;
 
     let mut done = 0;
@@ -177,20 +177,19 @@ pub(crate) fn write_parameters(
                 this
             })
             .collect();
-        writer.g1(&g1.multiply(&scalars))?;
+        writer.g1(&g1(&scalars))?;
         report(count);
     }
     for scalars in [&l, &a, &b] {
         writer.begin_list(scalars.len())?;
         for chunk in scalars.chunks(CHUNK) {
-            writer.g1(&g1.multiply(chunk))?;
+            writer.g1(&g1(chunk))?;
             report(chunk.len());
         }
     }
-    let g2 = FixedBase::<G2Projective>::new(G2Projective::generator(), b.len());
     writer.begin_list(b.len())?;
     for chunk in b.chunks(CHUNK) {
-        writer.g2(&g2.multiply(chunk))?;
+        writer.g2(&g2(chunk))?;
         report(chunk.len());
     }
     Ok(vk)

@@ -30,10 +30,8 @@ pub(super) fn evaluate(r1cs: &R1cs, tau: Scalar) -> Evaluation {
         }
         sums
     };
-    let (a, (b, c)) = rayon::join(
-        || column_sums(&r1cs.a),
-        || rayon::join(|| column_sums(&r1cs.b), || column_sums(&r1cs.c)),
-    );
+    let (a, (b, c)) =
+        rayon::join(|| column_sums(&r1cs.a), || rayon::join(|| column_sums(&r1cs.b), || column_sums(&r1cs.c)));
     Evaluation { a, b, c, vanishing }
 }
 
@@ -53,23 +51,20 @@ fn lagrange_at(tau: Scalar, log_n: u32, count: usize) -> (Vec<Scalar>, Scalar) {
     let scale = vanishing * n_inverse;
 
     let mut values = vec![Scalar::ZERO; count];
-    values
-        .par_chunks_mut(CHUNK)
-        .enumerate()
-        .for_each(|(i, chunk)| {
-            let first = omega.pow_vartime([(i * CHUNK) as u64]);
-            let mut power = first;
-            for value in chunk.iter_mut() {
-                *value = tau - power;
-                power *= omega;
-            }
-            chunk.iter_mut().batch_invert();
-            let mut numerator = first * scale;
-            for value in chunk {
-                *value *= numerator;
-                numerator *= omega;
-            }
-        });
+    values.par_chunks_mut(CHUNK).enumerate().for_each(|(i, chunk)| {
+        let first = omega.pow_vartime([(i * CHUNK) as u64]);
+        let mut power = first;
+        for value in chunk.iter_mut() {
+            *value = tau - power;
+            power *= omega;
+        }
+        chunk.iter_mut().batch_invert();
+        let mut numerator = first * scale;
+        for value in chunk {
+            *value *= numerator;
+            numerator *= omega;
+        }
+    });
     (values, vanishing)
 }
 
@@ -82,17 +77,10 @@ mod tests {
         let mut rng = rand::thread_rng();
         let tau = Scalar::random(&mut rng);
         let coefficients: Vec<_> = (0..8).map(|_| Scalar::random(&mut rng)).collect();
-        let at = |x: Scalar| {
-            coefficients
-                .iter()
-                .rev()
-                .fold(Scalar::ZERO, |sum, c| sum * x + c)
-        };
+        let at = |x: Scalar| coefficients.iter().rev().fold(Scalar::ZERO, |sum, c| sum * x + c);
         let omega = Scalar::ROOT_OF_UNITY.pow_vartime([1 << (Scalar::S - 3)]);
         let (lagrange, vanishing) = lagrange_at(tau, 3, 8);
-        let interpolated: Scalar = (0..8)
-            .map(|i| lagrange[i as usize] * at(omega.pow_vartime([i])))
-            .sum();
+        let interpolated: Scalar = (0..8).map(|i| lagrange[i as usize] * at(omega.pow_vartime([i]))).sum();
         assert_eq!(interpolated, at(tau));
         assert_eq!(vanishing, tau.pow_vartime([8]) - Scalar::ONE);
         assert_eq!(lagrange_at(tau, 3, 5).0, lagrange[..5]);

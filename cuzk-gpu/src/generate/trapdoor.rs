@@ -35,13 +35,7 @@ impl Trapdoor {
                 .find(|s| !bool::from(s.is_zero()))
                 .expect("the generator does not end")
         };
-        Self {
-            alpha: draw(),
-            beta: draw(),
-            gamma: draw(),
-            delta: draw(),
-            tau: draw(),
-        }
+        Self { alpha: draw(), beta: draw(), gamma: draw(), delta: draw(), tau: draw() }
     }
 }
 

@@ -98,22 +98,13 @@ pub struct Verdicts {
 impl Verdicts {
     /// Reads what was remembered in `path`; a file that is missing or damaged remembers nothing.
     pub fn load(path: PathBuf) -> Self {
-        let entries = fs::read(&path)
-            .ok()
-            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-            .unwrap_or_default();
-        Self {
-            path: Some(path),
-            entries: Mutex::new(entries),
-        }
+        let entries = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        Self { path: Some(path), entries: Mutex::new(entries) }
     }
 
     /// Remembers within this process only.
     pub fn in_memory() -> Self {
-        Self {
-            path: None,
-            entries: Mutex::default(),
-        }
+        Self { path: None, entries: Mutex::default() }
     }
 
     /// The digest of a file, computed at most once for each version of it.

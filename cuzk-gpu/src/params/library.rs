@@ -9,7 +9,10 @@ use cuzk_synth::{circuit::CircuitId, error::InputError};
 use storage_proofs_core::parameter_cache::PARAMETERS;
 
 use super::{Digest, Files, Sidecar, Verdicts};
-use crate::srs::{self, Srs, SrsError};
+use crate::{
+    arith::backend::Backend,
+    srs::{self, Srs, SrsError},
+};
 
 /// Where parameters come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,11 +125,7 @@ pub fn official_digest(path: &Path) -> Option<&'static str> {
 impl Library {
     /// The parameters in `folder`.
     pub fn new(folder: PathBuf, allow_development: bool, verdicts: Verdicts) -> Self {
-        Self {
-            folder,
-            allow_development,
-            verdicts,
-        }
+        Self { folder, allow_development, verdicts }
     }
 
     /// The folder.
@@ -144,51 +143,25 @@ impl Library {
                 folder: self.folder.clone(),
                 sector_size: circuit.size.bytes(),
             },
-            _ => ParamError::Io {
-                path: path.to_owned(),
-                error,
-            },
+            _ => ParamError::Io { path: path.to_owned(), error },
         };
-        let bytes = |path: &Path| {
-            std::fs::metadata(path)
-                .map(|metadata| metadata.len())
-                .map_err(|error| missing(path, error))
-        };
+        let bytes =
+            |path: &Path| std::fs::metadata(path).map(|metadata| metadata.len()).map_err(|error| missing(path, error));
         let params_bytes = bytes(&files.params)?;
         bytes(&files.vk)?;
-        let sidecar = Sidecar::read(&files.sidecar).map_err(|error| ParamError::Io {
-            path: files.sidecar.clone(),
-            error,
-        })?;
+        let sidecar =
+            Sidecar::read(&files.sidecar).map_err(|error| ParamError::Io { path: files.sidecar.clone(), error })?;
         let (provenance, params_digest, vk_digest) = match sidecar {
             Some(_) if !self.allow_development => {
-                return Err(ParamError::Development {
-                    circuit,
-                    path: files.params,
-                });
+                return Err(ParamError::Development { circuit, path: files.params });
             }
-            Some(sidecar) => (
-                Provenance::Development,
-                sidecar.params_digest,
-                sidecar.vk_digest,
-            ),
+            Some(sidecar) => (Provenance::Development, sidecar.params_digest, sidecar.vk_digest),
             None => {
                 let official = |path| official_digest(path).unwrap_or("none published").to_owned();
-                (
-                    Provenance::Official,
-                    official(&files.params),
-                    official(&files.vk),
-                )
+                (Provenance::Official, official(&files.params), official(&files.vk))
             }
         };
-        Ok(Found {
-            circuit,
-            files,
-            bytes: params_bytes,
-            provenance,
-            params_digest,
-            vk_digest,
-        })
+        Ok(Found { circuit, files, bytes: params_bytes, provenance, params_digest, vk_digest })
     }
 
     /// Compares the digests of both files with those expected. Reads the files whole, once for each version of them.
@@ -197,14 +170,8 @@ impl Library {
             Provenance::Official => "as published by the network",
             Provenance::Development => "as noted when they were made",
         };
-        for (path, expected) in [
-            (&found.files.params, &found.params_digest),
-            (&found.files.vk, &found.vk_digest),
-        ] {
-            let digest = self.verdicts.digest(path).map_err(|error| ParamError::Io {
-                path: path.clone(),
-                error,
-            })?;
+        for (path, expected) in [(&found.files.params, &found.params_digest), (&found.files.vk, &found.vk_digest)] {
+            let digest = self.verdicts.digest(path).map_err(|error| ParamError::Io { path: path.clone(), error })?;
             if digest.to_string() != *expected {
                 return Err(ParamError::WrongDigest {
                     path: path.clone(),
@@ -219,17 +186,14 @@ impl Library {
 
     /// Verifies the files of a circuit and reads its parameters: seconds for 2 KiB, minutes for 32 GiB. Parallel on the
     /// current rayon pool.
-    pub fn load(&self, circuit: CircuitId) -> Result<Srs, ParamError> {
+    pub fn load(&self, circuit: CircuitId, arithmetic: Backend) -> Result<Srs, ParamError> {
         let found = self.find(circuit)?;
         self.check_lengths_first(&found)?;
         self.verify(&found)?;
         let vk = srs::read_verifying_key(&found.files.vk)?;
-        let srs = srs::read(&found.files.params)?;
+        let srs = srs::read(&found.files.params, arithmetic)?;
         if srs.vk != vk {
-            return Err(ParamError::VkDiffers {
-                params: found.files.params,
-                vk: found.files.vk,
-            });
+            return Err(ParamError::VkDiffers { params: found.files.params, vk: found.files.vk });
         }
         Ok(srs)
     }
@@ -301,12 +265,7 @@ mod tests {
         assert_eq!(found.provenance, Provenance::Official);
         let error = library.verify(&found).unwrap_err();
         // The digest of the 2 KiB parameters in the network's list.
-        assert!(
-            error
-                .to_string()
-                .contains("434fb1338ecfaf0f59256f30dde4968f"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("434fb1338ecfaf0f59256f30dde4968f"), "{error}");
     }
 
     #[test]
@@ -315,21 +274,16 @@ mod tests {
         folder.write_pair();
         let digest = |path: &Path| Verdicts::in_memory().digest(path).unwrap();
         let (params, vk) = (digest(&folder.files.params), digest(&folder.files.vk));
-        Sidecar::new(CIRCUIT, "seed", 1, params, vk)
-            .write(&folder.files.sidecar)
-            .unwrap();
+        Sidecar::new(CIRCUIT, "seed", 1, params, vk).write(&folder.files.sidecar).unwrap();
         let error = folder.library(false).find(CIRCUIT).unwrap_err();
-        assert!(
-            error.to_string().contains("allow_dev_params = true"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("allow_dev_params = true"), "{error}");
 
         let library = folder.library(true);
         let found = library.find(CIRCUIT).unwrap();
         assert_eq!(found.provenance, Provenance::Development);
         library.verify(&found).unwrap();
         // Loading looks at the lengths first, and says so.
-        assert!(matches!(library.load(CIRCUIT), Err(ParamError::Srs(_))));
+        assert!(matches!(library.load(CIRCUIT, Backend::current()), Err(ParamError::Srs(_))));
 
         fs::write(&folder.files.params, b"other!").unwrap();
         let error = library.verify(&found).unwrap_err();
@@ -340,9 +294,6 @@ mod tests {
     fn circuits_that_are_not_built_are_refused() {
         let circuit = "wpost-32g".parse().unwrap();
         let error = Folder::new().library(false).find(circuit).unwrap_err();
-        assert!(matches!(
-            error,
-            ParamError::Circuit(InputError::Unimplemented(_))
-        ));
+        assert!(matches!(error, ParamError::Circuit(InputError::Unimplemented(_))));
     }
 }

@@ -31,10 +31,6 @@ impl Files {
     pub fn of(circuit: CircuitId, dir: &Path) -> Result<Self, InputError> {
         let stem = porep::parameter_stem(circuit)?;
         let file = |extension| dir.join(format!("v28-{stem}.{extension}"));
-        Ok(Self {
-            params: file("params"),
-            vk: file("vk"),
-            sidecar: file("insecure-dev.json"),
-        })
+        Ok(Self { params: file("params"), vk: file("vk"), sidecar: file("insecure-dev.json") })
     }
 }

@@ -26,13 +26,7 @@ pub struct Sidecar {
 
 impl Sidecar {
     /// Describes parameters just made.
-    pub fn new(
-        circuit: CircuitId,
-        seed: &str,
-        derivation: u32,
-        params: Digest,
-        vk: Digest,
-    ) -> Self {
+    pub fn new(circuit: CircuitId, seed: &str, derivation: u32, params: Digest, vk: Digest) -> Self {
         Self {
             warning: "INSECURE: development parameters. Whoever knows the seed can forge proofs; \
                       no network accepts proofs made with them."

@@ -49,14 +49,8 @@ pub(super) enum Misfit {
 }
 
 impl Layout {
-    const LISTS: [(&'static str, u64); 6] = [
-        ("ic", G1_BYTES),
-        ("h", G1_BYTES),
-        ("l", G1_BYTES),
-        ("a", G1_BYTES),
-        ("b_g1", G1_BYTES),
-        ("b_g2", G2_BYTES),
-    ];
+    const LISTS: [(&'static str, u64); 6] =
+        [("ic", G1_BYTES), ("h", G1_BYTES), ("l", G1_BYTES), ("a", G1_BYTES), ("b_g1", G1_BYTES), ("b_g2", G2_BYTES)];
 
     /// Lays out a file of `file_bytes` with the lengths that `length_at` reads at the offsets it is asked for. No offset
     /// past the end is ever asked for.
@@ -69,27 +63,16 @@ impl Layout {
         for (name, point_bytes) in Self::LISTS {
             let offset = end + LENGTH_BYTES;
             if offset > file_bytes {
-                return Ok(Err(Misfit::TooShort {
-                    section: name,
-                    needs: offset,
-                }));
+                return Ok(Err(Misfit::TooShort { section: name, needs: offset }));
             }
-            let section = Section {
-                name,
-                offset,
-                points: u64::from(length_at(end)?),
-                point_bytes,
-            };
+            let section = Section { name, offset, points: u64::from(length_at(end)?), point_bytes };
             // A circuit may have no variable in B; ONE and at least one coefficient of H are always there.
             if section.points == 0 && !name.starts_with('b') {
                 return Ok(Err(Misfit::Empty { section: name }));
             }
             end = section.end();
             if end > file_bytes {
-                return Ok(Err(Misfit::TooShort {
-                    section: name,
-                    needs: end,
-                }));
+                return Ok(Err(Misfit::TooShort { section: name, needs: end }));
             }
             sections.push(section);
         }
@@ -133,9 +116,7 @@ mod tests {
         assert_eq!(layout.sections[5].end(), full);
         assert_eq!(layout.sections[1].offset, VK_FIXED_BYTES + 4 + 2 * 96 + 4);
         for cut in 0..full {
-            assert!(
-                matches!(scan(lengths, cut), Err(Misfit::TooShort { needs, .. }) if needs > cut)
-            );
+            assert!(matches!(scan(lengths, cut), Err(Misfit::TooShort { needs, .. }) if needs > cut));
         }
         assert_eq!(scan(lengths, full + 1), Err(Misfit::TooLong { ends: full }));
     }

@@ -13,6 +13,8 @@ use blstrs::{Bls12, G1Affine, G2Affine};
 use group::prime::PrimeCurveAffine;
 use rayon::prelude::*;
 
+use crate::arith::backend::Backend;
+
 use super::{
     Srs,
     layout::{G1_BYTES, G2_BYTES, Layout, Misfit, Section, VK_FIXED_BYTES},
@@ -64,9 +66,7 @@ pub enum SrsFault {
         section: &'static str,
     },
     /// A point that cannot be.
-    #[error(
-        "point {index} of {section} (at byte {offset}) {what}: the file is corrupt; fetch it again"
-    )]
+    #[error("point {index} of {section} (at byte {offset}) {what}: the file is corrupt; fetch it again")]
     BadPoint {
         /// The list.
         section: &'static str,
@@ -84,8 +84,9 @@ pub enum SrsFault {
 
 /// Reads a parameter file whole: lengths first, then all points, each checked to be on its curve and not the identity;
 /// the points of the verifying key are checked to be in the prime-order subgroup too. (For the others that check would
-/// take minutes; the file's digest vouches for them.) Parallel on the current rayon pool.
-pub fn read(path: &Path) -> Result<Srs, SrsError> {
+/// take minutes; the file's digest vouches for them.) The points are put in the form that
+/// `arithmetic` works on. Parallel on the current rayon pool.
+pub fn read(path: &Path, arithmetic: Backend) -> Result<Srs, SrsError> {
     in_file(path, |file, metadata| {
         let layout = scan(file, metadata.len())?;
         let [ic, h, l, a, b_g1, b_g2] = layout.sections;
@@ -100,7 +101,7 @@ pub fn read(path: &Path) -> Result<Srs, SrsError> {
         if !same_version(metadata, &file.metadata()?) {
             return Err(SrsFault::Changed);
         }
-        Ok(Srs::new(vk, g1, b_g2))
+        Ok(Srs::new(arithmetic, vk, g1, b_g2))
     })
 }
 
@@ -128,29 +129,18 @@ pub fn read_verifying_key(path: &Path) -> Result<VerifyingKey<Bls12>, SrsError> 
             }
             std::cmp::Ordering::Equal => {}
         }
-        let ic = Section {
-            name: "ic",
-            offset: fixed,
-            points,
-            point_bytes: G1_BYTES,
-        };
+        let ic = Section { name: "ic", offset: fixed, points, point_bytes: G1_BYTES };
         read_vk(file, ic)
     })
 }
 
-fn in_file<T>(
-    path: &Path,
-    f: impl FnOnce(&File, &Metadata) -> Result<T, SrsFault>,
-) -> Result<T, SrsError> {
+fn in_file<T>(path: &Path, f: impl FnOnce(&File, &Metadata) -> Result<T, SrsFault>) -> Result<T, SrsError> {
     let run = || {
         let file = File::open(path)?;
         let metadata = file.metadata()?;
         f(&file, &metadata)
     };
-    run().map_err(|fault| SrsError {
-        path: path.to_owned(),
-        fault,
-    })
+    run().map_err(|fault| SrsError { path: path.to_owned(), fault })
 }
 
 fn scan(file: &File, found: u64) -> Result<Layout, SrsFault> {
@@ -169,19 +159,11 @@ fn too_short(file: &File, found: u64, section: &'static str, needs: u64) -> io::
     let printable = |b: &u8| b.is_ascii_graphic() || b.is_ascii_whitespace();
     let looks = if !start.is_empty() && start.iter().all(printable) {
         let text = String::from_utf8_lossy(&start);
-        format!(
-            "an error page stored in its place (it begins {:?})",
-            text.trim()
-        )
+        format!("an error page stored in its place (it begins {:?})", text.trim())
     } else {
         "not a parameter file".to_owned()
     };
-    Ok(SrsFault::TooShort {
-        found,
-        section,
-        needs,
-        looks,
-    })
+    Ok(SrsFault::TooShort { found, section, needs, looks })
 }
 
 fn same_version(before: &Metadata, after: &Metadata) -> bool {
@@ -207,27 +189,15 @@ fn read_vk(file: &File, ic: Section) -> Result<VerifyingKey<Bls12>, SrsFault> {
     if let Some(index) = points.iter().position(|p| !bool::from(p.is_torsion_free())) {
         return Err(bad_point(ic, index as u64, NOT_IN_SUBGROUP));
     }
-    Ok(VerifyingKey {
-        alpha_g1,
-        beta_g1,
-        beta_g2,
-        gamma_g2,
-        delta_g1,
-        delta_g2,
-        ic: points,
-    })
+    Ok(VerifyingKey { alpha_g1, beta_g1, beta_g2, gamma_g2, delta_g1, delta_g2, ic: points })
 }
 
 fn vk_g1(file: &File, name: &'static str, at: &mut u64) -> Result<G1Affine, SrsFault> {
-    vk_point(file, name, at, G1_BYTES, g1_from_bytes, |p| {
-        p.is_torsion_free().into()
-    })
+    vk_point(file, name, at, G1_BYTES, g1_from_bytes, |p| p.is_torsion_free().into())
 }
 
 fn vk_g2(file: &File, name: &'static str, at: &mut u64) -> Result<G2Affine, SrsFault> {
-    vk_point(file, name, at, G2_BYTES, g2_from_bytes, |p| {
-        p.is_torsion_free().into()
-    })
+    vk_point(file, name, at, G2_BYTES, g2_from_bytes, |p| p.is_torsion_free().into())
 }
 
 const NOT_ON_CURVE: &str = "is not on the curve";
@@ -251,11 +221,7 @@ fn g2_from_bytes(bytes: &[u8]) -> Result<G2Affine, &'static str> {
 }
 
 fn not_identity<P: PrimeCurveAffine>(point: P) -> Result<P, &'static str> {
-    if point.is_identity().into() {
-        Err(IDENTITY)
-    } else {
-        Ok(point)
-    }
+    if point.is_identity().into() { Err(IDENTITY) } else { Ok(point) }
 }
 
 /// Reads one point of the verifying key and moves on.
@@ -267,28 +233,15 @@ fn vk_point<P>(
     from_bytes: FromBytes<P>,
     in_subgroup: impl Fn(&P) -> bool,
 ) -> Result<P, SrsFault> {
-    let section = Section {
-        name,
-        offset: *offset,
-        points: 1,
-        point_bytes,
-    };
+    let section = Section { name, offset: *offset, points: 1, point_bytes };
     let mut bytes = vec![0; point_bytes as usize];
     file.read_exact_at(&mut bytes, *offset)?;
     *offset += point_bytes;
     let point = from_bytes(&bytes).map_err(|what| bad_point(section, 0, what))?;
-    if in_subgroup(&point) {
-        Ok(point)
-    } else {
-        Err(bad_point(section, 0, NOT_IN_SUBGROUP))
-    }
+    if in_subgroup(&point) { Ok(point) } else { Err(bad_point(section, 0, NOT_IN_SUBGROUP)) }
 }
 
-fn read_points<P: Send>(
-    file: &File,
-    section: Section,
-    from_bytes: FromBytes<P>,
-) -> Result<Vec<P>, SrsFault> {
+fn read_points<P: Send>(file: &File, section: Section, from_bytes: FromBytes<P>) -> Result<Vec<P>, SrsFault> {
     let mut points = Vec::with_capacity(section.points as usize);
     let mut buffer = Vec::new();
     let chunk = CHUNK_BYTES / section.point_bytes;
@@ -296,11 +249,8 @@ fn read_points<P: Send>(
         let count = chunk.min(section.points - first);
         buffer.resize((count * section.point_bytes) as usize, 0);
         file.read_exact_at(&mut buffer, section.offset + first * section.point_bytes)?;
-        let parsed: Vec<Result<P, &str>> = buffer
-            .par_chunks_exact(section.point_bytes as usize)
-            .with_min_len(256)
-            .map(from_bytes)
-            .collect();
+        let parsed: Vec<Result<P, &str>> =
+            buffer.par_chunks_exact(section.point_bytes as usize).with_min_len(256).map(from_bytes).collect();
         for (i, point) in parsed.into_iter().enumerate() {
             points.push(point.map_err(|what| bad_point(section, first + i as u64, what))?);
         }
@@ -309,12 +259,7 @@ fn read_points<P: Send>(
 }
 
 fn bad_point(section: Section, index: u64, what: &'static str) -> SrsFault {
-    SrsFault::BadPoint {
-        section: section.name,
-        index,
-        offset: section.offset + index * section.point_bytes,
-        what,
-    }
+    SrsFault::BadPoint { section: section.name, index, offset: section.offset + index * section.point_bytes, what }
 }
 
 #[cfg(test)]
@@ -326,17 +271,9 @@ mod tests {
 
     /// A small real parameter file.
     fn parameters() -> Vec<u8> {
-        let toy = Toy {
-            seed: 5,
-            constraints: 6,
-            percent_inputs: 20,
-            b_constant: false,
-            blank: false,
-        };
+        let toy = Toy { seed: 5, constraints: 6, percent_inputs: 20, b_constant: false, blank: false };
         let mut bytes = Vec::new();
-        toy.reference_parameters(&trapdoor())
-            .write(&mut bytes)
-            .unwrap();
+        toy.reference_parameters(&trapdoor()).write(&mut bytes).unwrap();
         bytes
     }
 
@@ -344,7 +281,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("test.params");
         fs::write(&path, bytes).unwrap();
-        match read(&path) {
+        match read(&path, Backend::current()) {
             Ok(_) => panic!("the file was accepted"),
             Err(error) => {
                 assert!(error.to_string().contains("test.params: "));
@@ -358,9 +295,7 @@ mod tests {
         let bytes = parameters();
         for cut in [0, 1, 500, bytes.len() / 2, bytes.len() - 1] {
             let fault = fault(&bytes[..cut]);
-            let SrsFault::TooShort { found, needs, .. } = fault else {
-                panic!("{cut}: {fault}")
-            };
+            let SrsFault::TooShort { found, needs, .. } = fault else { panic!("{cut}: {fault}") };
             assert_eq!(found, cut as u64);
             assert!(needs > found);
         }
@@ -371,10 +306,7 @@ mod tests {
     #[test]
     fn an_error_page_is_called_an_error_page() {
         let text = fault(b"<html><body>504 Gateway Time-out</body></html>\n").to_string();
-        assert!(
-            text.contains("error page") && text.contains("504"),
-            "{text}"
-        );
+        assert!(text.contains("error page") && text.contains("504"), "{text}");
     }
 
     #[test]
@@ -388,13 +320,7 @@ mod tests {
             let mut damaged = bytes.clone();
             let at = section.offset + section.point_bytes;
             damaged[at as usize + 40] ^= 1;
-            let SrsFault::BadPoint {
-                section: name,
-                index,
-                offset,
-                what,
-            } = fault(&damaged)
-            else {
+            let SrsFault::BadPoint { section: name, index, offset, what } = fault(&damaged) else {
                 panic!("{} is not a bad point", section.name)
             };
             assert_eq!((name, index, offset), (section.name, 1, at));
@@ -405,15 +331,7 @@ mod tests {
         let at = layout.sections[1].offset as usize;
         damaged[at..at + 96].fill(0);
         damaged[at] = 0x40;
-        assert!(matches!(
-            fault(&damaged),
-            SrsFault::BadPoint {
-                section: "h",
-                index: 0,
-                what: IDENTITY,
-                ..
-            }
-        ));
+        assert!(matches!(fault(&damaged), SrsFault::BadPoint { section: "h", index: 0, what: IDENTITY, .. }));
     }
 
     #[test]
@@ -424,21 +342,13 @@ mod tests {
                 let mut compressed = [0u8; 48];
                 compressed[40..].copy_from_slice(&x.to_be_bytes());
                 compressed[0] = 0x80;
-                let point =
-                    Option::<G1Affine>::from(G1Affine::from_compressed_unchecked(&compressed))?;
+                let point = Option::<G1Affine>::from(G1Affine::from_compressed_unchecked(&compressed))?;
                 (!bool::from(point.is_torsion_free())).then_some(point)
             })
             .unwrap();
         let mut bytes = parameters();
         bytes[..96].copy_from_slice(&outside.to_uncompressed());
-        assert!(matches!(
-            fault(&bytes),
-            SrsFault::BadPoint {
-                section: "alpha_g1",
-                what: NOT_IN_SUBGROUP,
-                ..
-            }
-        ));
+        assert!(matches!(fault(&bytes), SrsFault::BadPoint { section: "alpha_g1", what: NOT_IN_SUBGROUP, .. }));
     }
 
     #[test]

@@ -28,10 +28,7 @@ impl Writer {
     pub fn create(path: &Path) -> io::Result<Self> {
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
         let file = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
-        Ok(Self {
-            file: BufWriter::with_capacity(1 << 20, file),
-            digest: State::new(),
-        })
+        Ok(Self { file: BufWriter::with_capacity(1 << 20, file), digest: State::new() })
     }
 
     /// Writes the verifying key.
@@ -44,10 +41,7 @@ impl Writer {
     /// Begins a list of `points` points; [`Writer::g1`] or [`Writer::g2`] must follow with that many in all.
     pub fn begin_list(&mut self, points: usize) -> io::Result<()> {
         let length = u32::try_from(points).map_err(|_| {
-            io::Error::new(
-                io::ErrorKind::InvalidInput,
-                format!("a list of {points} points does not fit the format"),
-            )
+            io::Error::new(io::ErrorKind::InvalidInput, format!("a list of {points} points does not fit the format"))
         })?;
         self.put(&length.to_be_bytes())
     }
@@ -62,11 +56,7 @@ impl Writer {
         self.points(points, G2Affine::to_uncompressed)
     }
 
-    fn points<P: Sync, const N: usize>(
-        &mut self,
-        points: &[P],
-        to_bytes: fn(&P) -> [u8; N],
-    ) -> io::Result<()> {
+    fn points<P: Sync, const N: usize>(&mut self, points: &[P], to_bytes: fn(&P) -> [u8; N]) -> io::Result<()> {
         for chunk in points.chunks(CHUNK_POINTS) {
             let bytes: Vec<[u8; N]> = chunk.par_iter().with_min_len(256).map(to_bytes).collect();
             self.put(bytes.as_flattened())?;
@@ -87,10 +77,7 @@ impl Writer {
     /// Syncs the file and gives it its name, atomically: whoever looks sees the whole file or none. Returns its digest.
     pub fn finish(self, path: &Path) -> io::Result<Digest> {
         let digest = self.digest();
-        let file = self
-            .file
-            .into_inner()
-            .map_err(io::IntoInnerError::into_error)?;
+        let file = self.file.into_inner().map_err(io::IntoInnerError::into_error)?;
         file.as_file().sync_all()?;
         readable_by_all(file.as_file())?;
         file.persist(path).map_err(|e| e.error)?;

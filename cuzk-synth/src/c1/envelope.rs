@@ -35,54 +35,30 @@ struct Envelope<'a> {
 pub fn unwrap(payload: &[u8]) -> Result<Unwrapped<'_>, InputError> {
     const FIELD: &str = "vanilla_proof";
     if payload.is_empty() {
-        return Err(InputError::invalid(
-            FIELD,
-            "is empty: send the C1 output as JSON",
-        ));
+        return Err(InputError::invalid(FIELD, "is empty: send the C1 output as JSON"));
     }
     let envelope: Envelope<'_> = serde_json::from_slice(payload)
         .map_err(|e| InputError::invalid(FIELD, json_reason("envelope", payload, &e)))?;
     let Some(base64) = envelope.phase1_out else {
         // No `Phase1Out`: the C1 output itself.
-        return Ok(Unwrapped {
-            json: Cow::Borrowed(payload),
-            sector_number: None,
-            sector_size: None,
-        });
+        return Ok(Unwrapped { json: Cow::Borrowed(payload), sector_number: None, sector_size: None });
     };
     let json = STANDARD.decode(base64.as_bytes()).map_err(|e| {
-        InputError::invalid(
-            "vanilla_proof.Phase1Out",
-            format!("is not standard base64 with padding: {e}"),
-        )
+        InputError::invalid("vanilla_proof.Phase1Out", format!("is not standard base64 with padding: {e}"))
     })?;
-    Ok(Unwrapped {
-        json: Cow::Owned(json),
-        sector_number: envelope.sector_number,
-        sector_size: envelope.sector_size,
-    })
+    Ok(Unwrapped { json: Cow::Owned(json), sector_number: envelope.sector_number, sector_size: envelope.sector_size })
 }
 
 /// Describes a JSON error by layer and byte offset, for input that is one long line.
 pub(super) fn json_reason(layer: &str, json: &[u8], error: &serde_json::Error) -> String {
-    let offset: usize = json
-        .split_inclusive(|&b| b == b'\n')
-        .take(error.line().saturating_sub(1))
-        .map(<[u8]>::len)
-        .sum::<usize>()
-        + error.column();
-    let what = if error.is_eof() {
-        "ends too early"
-    } else {
-        "is not the JSON expected"
-    };
+    let offset: usize =
+        json.split_inclusive(|&b| b == b'\n').take(error.line().saturating_sub(1)).map(<[u8]>::len).sum::<usize>()
+            + error.column();
+    let what = if error.is_eof() { "ends too early" } else { "is not the JSON expected" };
     // serde_json ends its message with a line and column of its own.
     let text = error.to_string();
     let text = text.split(" at line ").next().unwrap_or(&text);
-    format!(
-        "the {layer} {what} at byte {offset} of {}: {text}",
-        json.len()
-    )
+    format!("the {layer} {what} at byte {offset} of {}: {text}", json.len())
 }
 
 #[cfg(test)]
@@ -120,10 +96,7 @@ mod tests {
         assert!(reason(b"").contains("is empty"));
         let truncated = br#"{"SectorNum": 7, "Phase1Out": "e30"#;
         let text = reason(truncated);
-        assert!(
-            text.contains("envelope ends too early at byte 34 of 34"),
-            "{text}"
-        );
+        assert!(text.contains("envelope ends too early at byte 34 of 34"), "{text}");
         let text = reason(br#"{"Phase1Out": "e3*="}"#);
         assert!(text.contains("Phase1Out: is not standard base64"), "{text}");
         let text = reason(b"{}\n\n[");

@@ -107,24 +107,9 @@ pub struct MerkleProof {
 #[derive(Debug, Deserialize)]
 #[allow(missing_docs)]
 pub enum ProofData {
-    Single {
-        root: Node,
-        leaf: Node,
-        path: Path,
-    },
-    Sub {
-        base_proof: Path,
-        sub_proof: Path,
-        root: Node,
-        leaf: Node,
-    },
-    Top {
-        base_proof: Path,
-        sub_proof: Path,
-        top_proof: Path,
-        root: Node,
-        leaf: Node,
-    },
+    Single { root: Node, leaf: Node, path: Path },
+    Sub { base_proof: Path, sub_proof: Path, root: Node, leaf: Node },
+    Top { base_proof: Path, sub_proof: Path, top_proof: Path, root: Node, leaf: Node },
 }
 
 /// Levels, leaf side first.
@@ -149,12 +134,8 @@ pub struct Node(pub [u8; 32]);
 
 /// Parses the inner JSON.
 pub fn parse(json: &[u8]) -> Result<C1Output, InputError> {
-    serde_json::from_slice(json).map_err(|e| {
-        InputError::invalid(
-            "vanilla_proof.Phase1Out",
-            json_reason("C1 output", json, &e),
-        )
-    })
+    serde_json::from_slice(json)
+        .map_err(|e| InputError::invalid("vanilla_proof.Phase1Out", json_reason("C1 output", json, &e)))
 }
 
 impl VanillaProofs {
@@ -174,18 +155,14 @@ impl MerkleProof {
     /// The root that it claims.
     pub fn root(&self) -> &Node {
         match &self.data {
-            ProofData::Single { root, .. }
-            | ProofData::Sub { root, .. }
-            | ProofData::Top { root, .. } => root,
+            ProofData::Single { root, .. } | ProofData::Sub { root, .. } | ProofData::Top { root, .. } => root,
         }
     }
 
     /// The leaf that it claims.
     pub fn leaf(&self) -> &Node {
         match &self.data {
-            ProofData::Single { leaf, .. }
-            | ProofData::Sub { leaf, .. }
-            | ProofData::Top { leaf, .. } => leaf,
+            ProofData::Single { leaf, .. } | ProofData::Sub { leaf, .. } | ProofData::Top { leaf, .. } => leaf,
         }
     }
 
@@ -193,22 +170,10 @@ impl MerkleProof {
     pub fn levels(&self) -> impl Iterator<Item = &Level> {
         let (base, sub, top) = match &self.data {
             ProofData::Single { path, .. } => (path, None, None),
-            ProofData::Sub {
-                base_proof,
-                sub_proof,
-                ..
-            } => (base_proof, Some(sub_proof), None),
-            ProofData::Top {
-                base_proof,
-                sub_proof,
-                top_proof,
-                ..
-            } => (base_proof, Some(sub_proof), Some(top_proof)),
+            ProofData::Sub { base_proof, sub_proof, .. } => (base_proof, Some(sub_proof), None),
+            ProofData::Top { base_proof, sub_proof, top_proof, .. } => (base_proof, Some(sub_proof), Some(top_proof)),
         };
-        std::iter::once(base)
-            .chain(sub)
-            .chain(top)
-            .flat_map(|path| &path.path)
+        std::iter::once(base).chain(sub).chain(top).flat_map(|path| &path.path)
     }
 }
 
@@ -232,9 +197,7 @@ impl<'de> Deserialize<'de> for Node {
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Node, A::Error> {
                 let mut bytes = [0; 32];
                 for (i, byte) in bytes.iter_mut().enumerate() {
-                    *byte = seq
-                        .next_element()?
-                        .ok_or_else(|| serde::de::Error::invalid_length(i, &self))?;
+                    *byte = seq.next_element()?.ok_or_else(|| serde::de::Error::invalid_length(i, &self))?;
                 }
                 match seq.next_element::<u8>()? {
                     None => Ok(Node(bytes)),

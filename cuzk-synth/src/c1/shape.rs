@@ -55,19 +55,14 @@ impl Shape {
     fn check_challenge(&self, at: &At<'_>, proof: &ChallengeProof) -> Result<(), InputError> {
         let binary = [vec![2; self.log_nodes], vec![], vec![]];
         check_path(&at.field("comm_d_proofs"), &proof.comm_d_proofs, &binary)?;
-        check_path(
-            &at.field("comm_r_last_proof"),
-            &proof.comm_r_last_proof,
-            &self.oct_tree,
-        )?;
+        check_path(&at.field("comm_r_last_proof"), &proof.comm_r_last_proof, &self.oct_tree)?;
 
         let columns = &proof.replica_column_proofs;
         let columns_at = at.field("replica_column_proofs");
         self.check_column(&columns_at.field("c_x"), &columns.c_x)?;
-        for (name, list, expected) in [
-            ("drg_parents", &columns.drg_parents, DRG_PARENTS),
-            ("exp_parents", &columns.exp_parents, EXP_PARENTS),
-        ] {
+        for (name, list, expected) in
+            [("drg_parents", &columns.drg_parents, DRG_PARENTS), ("exp_parents", &columns.exp_parents, EXP_PARENTS)]
+        {
             let at = columns_at.field(name);
             at.count("parents", list.len(), expected)?;
             for (i, column) in list.iter().enumerate() {
@@ -96,11 +91,7 @@ impl Shape {
         for (i, row) in proof.column.rows.iter().enumerate() {
             check_element(&rows_at.index(i), row)?;
         }
-        check_path(
-            &at.field("inclusion_proof"),
-            &proof.inclusion_proof,
-            &self.oct_tree,
-        )
+        check_path(&at.field("inclusion_proof"), &proof.inclusion_proof, &self.oct_tree)
     }
 }
 
@@ -140,9 +131,7 @@ fn check_element(at: &At<'_>, node: &Node) -> Result<(), InputError> {
     if is_field_element(node) {
         Ok(())
     } else {
-        Err(at.error(format!(
-            "{node:?} (little-endian) is not below the field modulus"
-        )))
+        Err(at.error(format!("{node:?} (little-endian) is not below the field modulus")))
     }
 }
 
@@ -171,11 +160,7 @@ impl At<'_> {
     }
 
     fn count(&self, what: &str, found: usize, expected: usize) -> Result<(), InputError> {
-        if found == expected {
-            Ok(())
-        } else {
-            Err(self.error(format!("{found} {what}, expected {expected}")))
-        }
+        if found == expected { Ok(()) } else { Err(self.error(format!("{found} {what}, expected {expected}"))) }
     }
 
     fn text(&self) -> String {

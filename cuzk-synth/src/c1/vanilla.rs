@@ -67,28 +67,10 @@ impl Statement<'_> {
         first_fault.map_or(Ok(()), Err)
     }
 
-    fn check(
-        &self,
-        node: usize,
-        proof: &ChallengeProof,
-        comm_c: &Node,
-        comm_r_last: &Node,
-    ) -> Result<(), Fault> {
+    fn check(&self, node: usize, proof: &ChallengeProof, comm_c: &Node, comm_r_last: &Node) -> Result<(), Fault> {
         let columns = &proof.replica_column_proofs;
-        check_path(
-            "comm_d_proofs",
-            &proof.comm_d_proofs,
-            node,
-            &self.comm_d,
-            sha256,
-        )?;
-        check_path(
-            "comm_r_last_proof",
-            &proof.comm_r_last_proof,
-            node,
-            comm_r_last,
-            poseidon,
-        )?;
+        check_path("comm_d_proofs", &proof.comm_d_proofs, node, &self.comm_d, sha256)?;
+        check_path("comm_r_last_proof", &proof.comm_r_last_proof, node, comm_r_last, poseidon)?;
 
         let parents = (self.parents)(node);
         let opened = columns.drg_parents.iter().chain(&columns.exp_parents);
@@ -99,32 +81,22 @@ impl Statement<'_> {
             };
             check_column(column, parent as usize, comm_c).map_err(|fault| fault.within(&name()))?;
         }
-        check_column(&columns.c_x, node, comm_c)
-            .map_err(|fault| fault.within("replica_column_proofs.c_x"))?;
+        check_column(&columns.c_x, node, comm_c).map_err(|fault| fault.within("replica_column_proofs.c_x"))?;
 
         let rows = &columns.c_x.column.rows;
         for (i, label) in proof.labeling_proofs.iter().enumerate() {
             self.check_label(label, node, i + 1, proof, &rows[i])
                 .map_err(|fault| fault.within(&format!("labeling_proofs[{i}]")))?;
         }
-        self.check_label(
-            &proof.encoding_proof,
-            node,
-            rows.len(),
-            proof,
-            &rows[rows.len() - 1],
-        )
-        .map_err(|fault| fault.within("encoding_proof"))?;
+        self.check_label(&proof.encoding_proof, node, rows.len(), proof, &rows[rows.len() - 1])
+            .map_err(|fault| fault.within("encoding_proof"))?;
 
         let key = scalar(&rows[rows.len() - 1]);
         let encoded = Node((key + scalar(proof.comm_d_proofs.leaf())).to_repr());
         if encoded != *proof.comm_r_last_proof.leaf() {
             return Err(Fault::new(
                 "comm_r_last_proof",
-                format!(
-                    "leaf {:?} is not the data plus the last label, {encoded:?}",
-                    proof.comm_r_last_proof.leaf()
-                ),
+                format!("leaf {:?} is not the data plus the last label, {encoded:?}", proof.comm_r_last_proof.leaf()),
             ));
         }
         Ok(())
@@ -149,17 +121,11 @@ impl Statement<'_> {
         }
         let parents = label_parents(proof, layer);
         if let Some(i) = (0..LABEL_PARENTS).find(|&i| label.parents[i] != *parents[i]) {
-            return Err(Fault::new(
-                format!("parents[{i}]"),
-                "differs from the opened column of that parent",
-            ));
+            return Err(Fault::new(format!("parents[{i}]"), "differs from the opened column of that parent"));
         }
         let found = create_label(&self.replica_id, layer as u32, node as u64, &parents);
         if found != *expected {
-            return Err(Fault::new(
-                "parents",
-                format!("hash to label {found:?}, the opened column has {expected:?}"),
-            ));
+            return Err(Fault::new("parents", format!("hash to label {found:?}, the opened column has {expected:?}")));
         }
         Ok(())
     }
@@ -169,17 +135,11 @@ impl Statement<'_> {
 /// those of the previous one, in turn up to 37.
 fn label_parents(proof: &ChallengeProof, layer: usize) -> [&Node; LABEL_PARENTS] {
     let columns = &proof.replica_column_proofs;
-    let own = columns
-        .drg_parents
-        .iter()
-        .map(|c| &c.column.rows[layer - 1]);
+    let own = columns.drg_parents.iter().map(|c| &c.column.rows[layer - 1]);
     let distinct: Vec<&Node> = if layer == 1 {
         own.collect()
     } else {
-        let previous = columns
-            .exp_parents
-            .iter()
-            .map(|c| &c.column.rows[layer - 2]);
+        let previous = columns.exp_parents.iter().map(|c| &c.column.rows[layer - 2]);
         own.chain(previous).collect()
     };
     std::array::from_fn(|i| distinct[i % distinct.len()])
@@ -200,35 +160,18 @@ fn create_label(replica_id: &Node, layer: u32, node: u64, parents: &[&Node]) -> 
 
 fn check_column(proof: &ColumnProof, node: usize, comm_c: &Node) -> Result<(), Fault> {
     if proof.column.index as usize != node {
-        return Err(Fault::new(
-            "column.index",
-            format!("is {}, expected node {node}", proof.column.index),
-        ));
+        return Err(Fault::new("column.index", format!("is {}, expected node {node}", proof.column.index)));
     }
-    let rows = proof
-        .column
-        .rows
-        .iter()
-        .map(|row| PoseidonDomain::from(row.0));
-    let hash = Column::<PoseidonHasher>::new(proof.column.index, rows.collect())
-        .expect("a column takes any rows")
-        .hash();
+    let rows = proof.column.rows.iter().map(|row| PoseidonDomain::from(row.0));
+    let hash =
+        Column::<PoseidonHasher>::new(proof.column.index, rows.collect()).expect("a column takes any rows").hash();
     if Node(hash.to_repr()) != *proof.inclusion_proof.leaf() {
         return Err(Fault::new(
             "column",
-            format!(
-                "its hash is not the leaf {:?} of its path",
-                proof.inclusion_proof.leaf()
-            ),
+            format!("its hash is not the leaf {:?} of its path", proof.inclusion_proof.leaf()),
         ));
     }
-    check_path(
-        "inclusion_proof",
-        &proof.inclusion_proof,
-        node,
-        comm_c,
-        poseidon,
-    )
+    check_path("inclusion_proof", &proof.inclusion_proof, node, comm_c, poseidon)
 }
 
 /// Checks that a path leads from its leaf at position `node` to `root`.
@@ -251,18 +194,12 @@ fn check_path(
         current = hash(&nodes);
     }
     if position != node {
-        return Err(Fault::new(
-            part,
-            format!("the path is that of node {position}, expected node {node}"),
-        ));
+        return Err(Fault::new(part, format!("the path is that of node {position}, expected node {node}")));
     }
     if current != *root || proof.root() != root {
         return Err(Fault::new(
             part,
-            format!(
-                "the path leads to root {current:?} (and claims {:?}), expected {root:?}",
-                proof.root()
-            ),
+            format!("the path leads to root {current:?} (and claims {:?}), expected {root:?}", proof.root()),
         ));
     }
     Ok(())
@@ -301,10 +238,7 @@ struct Fault {
 
 impl Fault {
     fn new(part: impl Into<String>, what: impl Into<String>) -> Self {
-        Self {
-            part: part.into(),
-            what: what.into(),
-        }
+        Self { part: part.into(), what: what.into() }
     }
 
     fn within(mut self, outer: &str) -> Self {

@@ -1,0 +1,31 @@
+//! Large buffers on huge pages.
+//!
+//! Tables are read at random, a cache line here and there: with 4 KiB pages nearly every read also misses the address
+//! translation, and prefetches wait for it.
+
+/// An empty vector with room for `n` elements, for which the system is asked to use huge pages.
+pub fn huge_vec<T>(n: usize) -> Vec<T> {
+    let vec = Vec::with_capacity(n);
+    advise_huge_pages(vec.as_ptr(), n);
+    vec
+}
+
+/// `n` times the same element, on huge pages.
+pub fn huge_filled<T: Clone>(n: usize, element: T) -> Vec<T> {
+    let mut vec = huge_vec(n);
+    vec.resize(n, element);
+    vec
+}
+
+/// Asks for huge pages under `n` elements from `start`, before they are touched. Does nothing for small buffers, or where
+/// the system has no huge pages; it is only advice.
+fn advise_huge_pages<T>(start: *const T, n: usize) {
+    const PAGE: usize = 4096;
+    const HUGE: usize = 2 << 20;
+    let first = (start as usize).next_multiple_of(PAGE);
+    let end = (start as usize + n * size_of::<T>()) / PAGE * PAGE;
+    if end.saturating_sub(first) >= HUGE {
+        // SAFETY: whole pages inside our own allocation; the advice changes no contents. A refusal is of no consequence.
+        unsafe { libc::madvise(first as *mut libc::c_void, end - first, libc::MADV_HUGEPAGE) };
+    }
+}

@@ -1,0 +1,126 @@
+//! Tables of points, and the sums over them: the entrance to both backends.
+
+use blst::blst_fr;
+use blstrs::{G1Projective, G2Projective, Scalar};
+
+use crate::arith::backend::Backend;
+use crate::arith::curve::{Curve, G1, G2};
+use crate::arith::ifma;
+use crate::arith::portable;
+
+/// Points in the form that a backend works on. Identities are allowed, anywhere.
+pub enum Table<C: Curve> {
+    /// 128-byte (G1) or 256-byte (G2) rows.
+    Ifma(ifma::rows::Rows<C>),
+    /// Points as they came.
+    Portable(Vec<C::Affine>),
+}
+
+/// Points of G1, e.g. one query of the Groth16 parameters.
+pub type G1Table = Table<G1>;
+
+/// Points of G2.
+pub type G2Table = Table<G2>;
+
+impl<C: Curve> Table<C> {
+    /// A table in the form of [`Backend::current`]; in parallel, about 30 ns per G1 point and thread for IFMA.
+    pub fn new(points: &[C::Affine]) -> Self {
+        Self::with_backend(Backend::current(), points)
+    }
+
+    /// A table in the form of `backend`, or of `Portable` where the machine lacks the instructions.
+    pub fn with_backend(backend: Backend, points: &[C::Affine]) -> Self {
+        assert!(points.len() < 1 << 31, "row numbers have 31 bits");
+        match backend.checked() {
+            // SAFETY: `checked` saw the instructions. So it was for every table of this variant, in what follows.
+            Backend::Ifma => Self::Ifma(unsafe { ifma::rows::Rows::new(points) }),
+            Backend::Portable => Self::Portable(points.to_vec()),
+        }
+    }
+
+    /// Number of points.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Ifma(rows) => rows.rows().len(),
+            Self::Portable(points) => points.len(),
+        }
+    }
+
+    /// Bytes of memory that the points take.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Self::Ifma(rows) => size_of_val(rows.rows()) as u64,
+            Self::Portable(points) => size_of_val(&points[..]) as u64,
+        }
+    }
+
+    /// Has the table no points?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Which backend this table is for.
+    pub fn backend(&self) -> Backend {
+        match self {
+            Self::Ifma(_) => Backend::Ifma,
+            Self::Portable(_) => Backend::Portable,
+        }
+    }
+
+    /// Sum of `scalars[i]` times point i over all the scalars; there may be fewer scalars than points, not more.
+    pub fn msm(&self, scalars: &[Scalar]) -> C::Projective {
+        assert!(scalars.len() <= self.len(), "{} scalars for {} points", scalars.len(), self.len());
+        self.msm_of(None, raw_scalars(scalars))
+    }
+
+    /// Sum of `scalars[i]` times point `indices[i]`: few full scalars over a large table. Repeated indices are allowed.
+    pub fn msm_indexed(&self, indices: &[u32], scalars: &[Scalar]) -> C::Projective {
+        assert_eq!(indices.len(), scalars.len(), "an index for each scalar");
+        assert!(indices.iter().all(|&i| (i as usize) < self.len()), "indices are below {}", self.len());
+        self.msm_of(Some(indices), raw_scalars(scalars))
+    }
+
+    fn msm_of(&self, indices: Option<&[u32]>, scalars: &[blst_fr]) -> C::Projective {
+        match self {
+            // SAFETY: the table exists, so the instructions do; the callers have compared the indices with the length.
+            Self::Ifma(rows) => unsafe { ifma::msm::msm(rows, indices, scalars) },
+            Self::Portable(points) => portable::msm::msm::<C>(points, indices, scalars),
+        }
+    }
+
+    /// Sum of the points i whose bit `bitmap[i / 64] >> (i % 64) & 1` is set. Bits past the table are ignored, missing
+    /// words are zero.
+    pub fn sum_selected(&self, bitmap: &[u64]) -> C::Projective {
+        match self {
+            // SAFETY: the table exists, so the instructions do.
+            Self::Ifma(rows) => unsafe { ifma::select::sum_selected(rows, bitmap) },
+            Self::Portable(points) => portable::select::sum_selected::<C>(points, bitmap),
+        }
+    }
+}
+
+/// Scalars as blst sees them.
+pub(crate) fn raw_scalars(scalars: &[Scalar]) -> &[blst_fr] {
+    // SAFETY: `Scalar` is `repr(transparent)` over `blst_fr`.
+    unsafe { core::slice::from_raw_parts(scalars.as_ptr().cast(), scalars.len()) }
+}
+
+/// [`Table::msm`] in G1.
+pub fn msm_g1(table: &G1Table, scalars: &[Scalar]) -> G1Projective {
+    table.msm(scalars)
+}
+
+/// [`Table::msm_indexed`] in G1.
+pub fn msm_g1_indexed(table: &G1Table, indices: &[u32], scalars: &[Scalar]) -> G1Projective {
+    table.msm_indexed(indices, scalars)
+}
+
+/// [`Table::msm`] in G2.
+pub fn msm_g2(table: &G2Table, scalars: &[Scalar]) -> G2Projective {
+    table.msm(scalars)
+}
+
+/// [`Table::msm_indexed`] in G2.
+pub fn msm_g2_indexed(table: &G2Table, indices: &[u32], scalars: &[Scalar]) -> G2Projective {
+    table.msm_indexed(indices, scalars)
+}
