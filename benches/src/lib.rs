@@ -1,1 +1,4 @@
-//! Benches.
+//! Measurements beside bellperson: what both need, so that they get the same input.
+
+pub mod child;
+pub mod upstream;

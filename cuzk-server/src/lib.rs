@@ -1,1 +1,20 @@
-//! placeholder
+#![doc = include_str!("../README.md")]
+
+pub mod config;
+pub mod core;
+pub mod engine;
+pub mod grpc;
+pub mod metrics;
+pub mod proving;
+
+pub use config::EngineConfig;
+pub use engine::{
+    Awaited, DrainReport, Engine, EngineError, EngineStatus, Lifecycle, Preloaded, Submission, Submitted,
+};
+pub use grpc::{Listener, ServeError, ServeOptions, serve};
+pub use proving::{DeviceInfo, PartitionProof, PhaseTimings, PinnedMemory, ProofRequest, Proved, Proving, Refusal};
+
+pub use crate::core::{
+    job::{JobStatus, Outcome, Priority},
+    params::Evicted,
+};

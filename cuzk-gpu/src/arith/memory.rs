@@ -4,14 +4,14 @@
 //! translation, and prefetches wait for it.
 
 /// An empty vector with room for `n` elements, for which the system is asked to use huge pages.
-pub fn huge_vec<T>(n: usize) -> Vec<T> {
+pub(crate) fn huge_vec<T>(n: usize) -> Vec<T> {
     let vec = Vec::with_capacity(n);
     advise_huge_pages(vec.as_ptr(), n);
     vec
 }
 
 /// `n` times the same element, on huge pages.
-pub fn huge_filled<T: Clone>(n: usize, element: T) -> Vec<T> {
+pub(crate) fn huge_filled<T: Clone>(n: usize, element: T) -> Vec<T> {
     let mut vec = huge_vec(n);
     vec.resize(n, element);
     vec

@@ -1,4 +1,13 @@
 //! CPU arithmetic for Groth16 over BLS12-381.
+//!
+//! Two backends with one interface, chosen at run time ([`backend`]): [`ifma`], eight lanes of AVX-512 IFMA, and
+//! [`portable`], blst's scalar code. Everything is parallel over rayon's current pool, and nothing is constant-time.
+//!
+//! - [`table`]: tables of points, multi-scalar multiplication, sums of selected points, in G1 and G2.
+//! - [`fixed_base`]: many multiples of one point.
+//! - [`fr_vec`]: vectors of scalars, and the quotient polynomial H.
+//!
+//! For x86-64 only.
 
 pub mod backend;
 pub mod curve;
@@ -9,6 +18,12 @@ mod memory;
 mod parallel;
 mod portable;
 pub mod table;
+
+pub use backend::Backend;
+pub use curve::{Curve, G1, G2};
+pub use fixed_base::{fixed_base, fixed_base_g1, fixed_base_g2};
+pub use fr_vec::{FrVec, quotient_h};
+pub use table::{G1Table, G2Table, Table, msm_g1, msm_g1_indexed, msm_g2, msm_g2_indexed};
 
 #[cfg(test)]
 mod quotient_tests;

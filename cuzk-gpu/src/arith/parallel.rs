@@ -7,7 +7,7 @@ use rayon::prelude::*;
 /// Runs `work(scratch, task)` for every task in 0..tasks. Each worker makes its scratch once, when it gets its first task.
 ///
 /// Tasks are handed out one by one in ascending order, so the largest should come first.
-pub fn drain<S>(tasks: usize, scratch: impl Fn() -> S + Sync, work: impl Fn(&mut S, usize) + Sync) {
+pub(crate) fn drain<S>(tasks: usize, scratch: impl Fn() -> S + Sync, work: impl Fn(&mut S, usize) + Sync) {
     let next = AtomicUsize::new(0);
     // The counter only hands out numbers; results are published by the end of the parallel loop.
     let take = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&task| task < tasks);
@@ -30,7 +30,7 @@ pub fn drain<S>(tasks: usize, scratch: impl Fn() -> S + Sync, work: impl Fn(&mut
 }
 
 /// A slice that several tasks write to, each its own elements.
-pub struct Scattered<T> {
+pub(crate) struct Scattered<T> {
     start: *mut T,
     len: usize,
 }
@@ -42,12 +42,12 @@ unsafe impl<T: Send> Sync for Scattered<T> {}
 
 impl<T> Scattered<T> {
     /// Lends a slice; the caller keeps it borrowed for as long as tasks run.
-    pub fn new(slice: &mut [T]) -> Self {
+    pub(crate) fn new(slice: &mut [T]) -> Self {
         Self { start: slice.as_mut_ptr(), len: slice.len() }
     }
 
     /// Pointer to element `i`.
-    pub fn at(&self, i: usize) -> *mut T {
+    pub(crate) fn at(&self, i: usize) -> *mut T {
         debug_assert!(i < self.len);
         self.start.wrapping_add(i)
     }

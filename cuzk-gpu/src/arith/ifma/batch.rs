@@ -20,15 +20,16 @@ pub const BATCH: usize = 256;
 /// will do there). No addition of one batch reads what another one of the same batch stores.
 pub unsafe trait Additions<F> {
     /// Number of vector additions.
-    fn len(&self) -> usize;
+    fn count(&self) -> usize;
     /// Lanes in which the first and the second operand is the identity.
     fn identities(&self, v: usize) -> (u8, u8);
     /// Both x coordinates of addition `v`.
     unsafe fn x(&self, v: usize) -> (F, F);
     /// Both y coordinates, which may be raw and in -2.01p..2.01p (a sign applied to a limb vector).
     unsafe fn y(&self, v: usize) -> (F, F);
-    /// Asks for a quarter of the lines of x, into the second-level cache. Indices past the end are allowed, and ignored.
-    unsafe fn prefetch_x(&self, _v: usize, _quarter: usize) {}
+    /// Asks for a quarter of the lines of x, into the second-level cache, or (`NEAR`) the first. Indices past the end are
+    /// allowed, and ignored.
+    unsafe fn prefetch_x<const NEAR: bool>(&self, _v: usize, _quarter: usize) {}
     /// Asks for a quarter of the lines of y, into the first-level cache. `v` is in range.
     unsafe fn prefetch_y(&self, _v: usize, _quarter: usize) {}
     /// Takes the sum: normalised, below 2.01p; `identity` flags the lanes in which it is the identity.
@@ -77,8 +78,8 @@ impl<F: PointField> Batch<F> {
     #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
     pub unsafe fn run(&mut self, list: &mut impl Additions<F>) {
         let mut start = 0;
-        while start < list.len() {
-            let n = BATCH.min(list.len() - start);
+        while start < list.count() {
+            let n = BATCH.min(list.count() - start);
             // SAFETY: start..start + n is in range.
             unsafe { self.run_batch(list, start, n) };
             start += n;
@@ -91,6 +92,9 @@ impl<F: PointField> Batch<F> {
         // SAFETY: v < n <= BATCH is in range of the scratch, start + v in range of the list; ranges are given per line.
         unsafe {
             for v in 0..n {
+                for quarter in 0..4 {
+                    list.prefetch_x::<true>(start + v + 3, quarter);
+                }
                 let (x1, x2) = list.x(start + v);
                 let (identity_1, identity_2) = list.identities(start + v);
                 let mut d = x2.sub_raw(x1).plus::<4>().norm(); // (1.9p, 6.1p)
@@ -117,7 +121,7 @@ impl<F: PointField> Batch<F> {
                 // Memory for the next batch's first pass, and for this pass a little later. Spread between the products:
                 // all at once would fill the line buffers and stall (a sixth of the whole time, when measured).
                 let prefetch = |quarter| {
-                    list.prefetch_x(start + n + (n - 1 - v), quarter);
+                    list.prefetch_x::<false>(start + n + (n - 1 - v), quarter);
                     if v >= 2 {
                         list.prefetch_y(start + v - 2, quarter);
                     }

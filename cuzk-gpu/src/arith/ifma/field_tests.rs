@@ -1,5 +1,10 @@
 //! Both vector fields against blst: random values, values near 0 and p, and factors beyond p.
 
+#![allow(
+    clippy::undocumented_unsafe_blocks,
+    reason = "one contract throughout: the features are checked at each test's start"
+)]
+
 use blst::*;
 use ff::Field;
 use rand::{Rng, SeedableRng, rngs::StdRng};

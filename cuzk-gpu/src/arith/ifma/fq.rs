@@ -44,8 +44,8 @@ impl Fq {
     #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
     pub unsafe fn load_rows(rows: [*const FqRow; 8]) -> Self {
         let mut r = Self::zero();
-        // SAFETY: the caller vouches for the pointers; a row is 64 aligned bytes.
         each!(I, 8, {
+            // SAFETY: the caller vouches for the pointers; a row is 64 aligned bytes.
             r.0[I] = unsafe { _mm512_load_si512(rows[I].cast()) };
         });
         Self(transpose(r.0))
@@ -59,8 +59,8 @@ impl Fq {
     #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
     pub unsafe fn store_rows(self, rows: [*mut FqRow; 8]) {
         let r = transpose(self.0);
-        // SAFETY: the caller vouches for the pointers; a row is 64 aligned bytes.
         each!(I, 8, {
+            // SAFETY: the caller vouches for the pointers; a row is 64 aligned bytes.
             unsafe { _mm512_store_si512(rows[I].cast(), r[I]) };
         });
     }
@@ -72,8 +72,8 @@ impl Fq {
     #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
     pub unsafe fn from_blst(elements: [*const blst_fp; 8]) -> Self {
         let mut r = [_mm512_setzero_si512(); 8];
-        // SAFETY: the caller vouches for the pointers; the mask keeps to the six words of an element.
         each!(I, 8, {
+            // SAFETY: the caller vouches for the pointers; the mask keeps to the six words of an element.
             r[I] = unsafe { _mm512_maskz_loadu_epi64(0x3f, elements[I].cast()) };
         });
         let w = transpose(r);
@@ -88,8 +88,8 @@ impl Fq {
         let zero = _mm512_setzero_si512();
         let r = transpose([w[0], w[1], w[2], w[3], w[4], w[5], zero, zero]);
         let mut elements = [blst_fp::default(); 8];
-        // SAFETY: the mask keeps to the six words of an element.
         each!(I, 8, {
+            // SAFETY: the mask keeps to the six words of an element.
             unsafe { _mm512_mask_storeu_epi64((&raw mut elements[I]).cast(), 0x3f, r[I]) };
         });
         elements

@@ -102,8 +102,8 @@ impl Fr {
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
 unsafe fn load_words(elements: *const blst_fr) -> [__m512i; 4] {
     let mut z = [_mm512_setzero_si512(); 4];
-    // SAFETY: 4 x 64 bytes = eight elements.
     each!(I, 4, {
+        // SAFETY: 4 x 64 bytes = eight elements.
         z[I] = unsafe { _mm512_loadu_si512(elements.add(2 * I).cast()) };
     });
     let words_01 = _mm512_set_epi64(13, 9, 5, 1, 12, 8, 4, 0);

@@ -64,6 +64,8 @@ pub fn transpose(r: [__m512i; 8]) -> [__m512i; 8] {
 #[inline(always)]
 pub fn hidden<T>(constants: &'static T) -> &'static T {
     let mut address: *const T = constants;
+    // The memory behind the pointer is really not touched.
+    #[allow(clippy::pointers_in_nomem_asm_block)]
     // SAFETY: the template is empty, so the register comes back unchanged and still points to `constants`.
     unsafe {
         asm!("/* {0} */", inout(reg) address, options(pure, nomem, nostack, preserves_flags));

@@ -90,6 +90,7 @@ macro_rules! montgomery_field {
         #[repr(C, align(64))]
         pub struct $F(pub [__m512i; $n]);
 
+        #[allow(dead_code, reason = "written once for two fields, each of which leaves some of it unused")]
         impl $F {
             /// The constants of the field, as memory operands.
             #[inline(always)]

@@ -195,7 +195,7 @@ impl<F: PointField> RunPlusBucket<'_, F> {
 
 // SAFETY: bucket rows are sums or zero, below 2.01p; additions write their own running point.
 unsafe impl<F: PointField> Additions<F> for RunPlusBucket<'_, F> {
-    fn len(&self) -> usize {
+    fn count(&self) -> usize {
         self.run.len()
     }
 
@@ -235,7 +235,7 @@ struct AccPlusRun<'a, F> {
 
 // SAFETY: running points are sums, below 2.01p; additions write their own.
 unsafe impl<F: PointField> Additions<F> for AccPlusRun<'_, F> {
-    fn len(&self) -> usize {
+    fn count(&self) -> usize {
         self.acc.len()
     }
 

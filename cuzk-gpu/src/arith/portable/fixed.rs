@@ -11,7 +11,7 @@ use crate::arith::curve::Curve;
 const CHUNK: usize = 1 << 10;
 
 /// `scalars[i]` times `base`, in affine form.
-pub fn multiples<C: Curve>(base: &C::Affine, scalars: &[blst_fr]) -> Vec<C::Affine> {
+pub(crate) fn multiples<C: Curve>(base: &C::Affine, scalars: &[blst_fr]) -> Vec<C::Affine> {
     let bits = best_window_bits(scalars.len());
     let table = window_table::<C>(base, bits);
     scalars

@@ -3,7 +3,7 @@
 //! Work is split over rayon's current pool; within a piece the single-threaded blst functions run (blst's own thread
 //! pool would compete with ours).
 
-pub mod fixed;
-pub mod msm;
-pub mod ntt;
-pub mod select;
+pub(crate) mod fixed;
+pub(crate) mod msm;
+pub(crate) mod ntt;
+pub(crate) mod select;

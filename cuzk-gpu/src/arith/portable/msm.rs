@@ -10,7 +10,7 @@ use crate::arith::curve::Curve;
 const MIN_PIECE: usize = 1 << 8;
 
 /// Sum of `scalars[i]` times point `indices[i]` (or point i). Zero scalars and identities are left out.
-pub fn msm<C: Curve>(points: &[C::Affine], indices: Option<&[u32]>, scalars: &[blst_fr]) -> C::Projective {
+pub(crate) fn msm<C: Curve>(points: &[C::Affine], indices: Option<&[u32]>, scalars: &[blst_fr]) -> C::Projective {
     let piece = scalars.len().div_ceil(rayon::current_num_threads()).max(MIN_PIECE);
     scalars
         .par_chunks(piece)
@@ -30,7 +30,7 @@ pub fn msm<C: Curve>(points: &[C::Affine], indices: Option<&[u32]>, scalars: &[b
 }
 
 /// The number 0..r of a scalar in Montgomery form.
-pub fn plain(scalar: &blst_fr) -> blst_scalar {
+pub(crate) fn plain(scalar: &blst_fr) -> blst_scalar {
     let mut plain = blst_scalar::default();
     // SAFETY: references are valid pointers.
     unsafe { blst_scalar_from_fr(&mut plain, scalar) };

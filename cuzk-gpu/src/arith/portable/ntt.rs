@@ -15,7 +15,7 @@ use crate::arith::ifma::ntt::reverse_bits;
 const CHUNK: usize = 1 << 12;
 
 /// Coefficients 0..n of H in natural order (the last is zero).
-pub fn quotient_h(mut a: Vec<Scalar>, mut b: Vec<Scalar>, c: Option<Vec<Scalar>>) -> Vec<Scalar> {
+pub(crate) fn quotient_h(mut a: Vec<Scalar>, mut b: Vec<Scalar>, c: Option<Vec<Scalar>>) -> Vec<Scalar> {
     let n = a.len();
     let log_n = n.trailing_zeros();
     let twiddles = twiddles(log_n);

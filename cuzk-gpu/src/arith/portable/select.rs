@@ -9,7 +9,7 @@ use crate::arith::curve::Curve;
 const WORDS: usize = 64;
 
 /// Sum of the points whose bit is set; bits past the table are ignored.
-pub fn sum_selected<C: Curve>(points: &[C::Affine], bitmap: &[u64]) -> C::Projective {
+pub(crate) fn sum_selected<C: Curve>(points: &[C::Affine], bitmap: &[u64]) -> C::Projective {
     bitmap
         .par_chunks(WORDS)
         .zip(points.par_chunks(64 * WORDS))

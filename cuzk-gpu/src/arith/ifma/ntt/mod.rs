@@ -4,11 +4,9 @@
 //! [`passes::reversed_to_natural`] (Gentleman-Sande). Both use the *inverse* root of unity: one table of twiddles serves
 //! the whole computation of H (see [`quotient`]).
 //!
-//! - [`twiddles`]: the table, in bit-reversed order, which makes it the same for all layers and sizes.
-//! - [`layers`]: butterflies in a local buffer.
-//! - [`passes`]: six or seven layers per pass over memory.
-//! - [`scale`]: multiplication of coefficients in bit-reversed order by powers of a number.
-//! - [`quotient`]: H.
+//! [`twiddles`] holds the table, in bit-reversed order, which makes it the same for all layers and sizes; [`layers`] does
+//! butterflies in a local buffer, [`passes`] six or seven layers per pass over memory; [`scale`] multiplies coefficients
+//! in bit-reversed order by powers of a number; [`quotient`] puts H together.
 
 pub mod layers;
 pub mod passes;

@@ -54,7 +54,7 @@ pub unsafe fn quotient_h(mut a: Vec<Fr>, mut b: Vec<Fr>, c: Option<Vec<Fr>>) -> 
         let difference = g.pow_vartime([1 << log_n]) - Scalar::ONE;
         let factor = n_inverse * difference.invert().expect("g^n is not 1: g generates the group");
         let powers = ReversedPowers::new(g.invert().expect("g is not zero"), factor, log_n);
-        join(&a, &m0, &powers, factor, log_n)
+        join(&a, &m0, &powers, log_n)
     }
 }
 
@@ -93,7 +93,7 @@ unsafe fn scale(x: &mut [Fr], powers: &ReversedPowers, first: usize) {
 
 /// H from M1 (index negated, times n and g^k) and M0 (times n), both in bit-reversed order: the only permutation of the
 /// whole computation, done while converting.
-unsafe fn join(m1: &[Fr], m0: &[Fr], powers: &ReversedPowers, factor: Scalar, log_n: u32) -> Vec<Scalar> {
+unsafe fn join(m1: &[Fr], m0: &[Fr], powers: &ReversedPowers, log_n: u32) -> Vec<Scalar> {
     let n = 1usize << log_n;
     let mut h: Vec<Scalar> = huge_vec(n);
     // Vectors v + k n/32, k = 0..4, go to four consecutive places each lane: 128 bytes.
@@ -108,7 +108,7 @@ unsafe fn join(m1: &[Fr], m0: &[Fr], powers: &ReversedPowers, factor: Scalar, lo
                     for k in [0, 2, 1, 3] {
                         // SAFETY: vector v + k quarter, and its places, are of this task alone.
                         unsafe {
-                            let values = join_vector(m1, m0, powers, factor, v + k * quarter);
+                            let values = join_vector(m1, m0, powers, v + k * quarter);
                             let start = reverse_bits(v + k * quarter, log_n - 3);
                             for (l, value) in values.iter().enumerate() {
                                 places.at((reverse_bits(l, 3) << (log_n - 3)) + start).cast::<blst_fr>().write(*value);
@@ -126,7 +126,7 @@ unsafe fn join(m1: &[Fr], m0: &[Fr], powers: &ReversedPowers, factor: Scalar, lo
 
 /// The coefficients of H at the positions of vector `v`.
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
-unsafe fn join_vector(m1: &[Fr], m0: &[Fr], powers: &ReversedPowers, factor: Scalar, v: usize) -> [blst_fr; 8] {
+unsafe fn join_vector(m1: &[Fr], m0: &[Fr], powers: &ReversedPowers, v: usize) -> [blst_fr; 8] {
     // Positions 8 v + l and their negatives are in the same block 2^k .. 2^(k+1), which negation reverses.
     let (source, lanes) = match v {
         0 => (0, _mm512_set_epi64(4, 5, 6, 7, 2, 3, 1, 0)),
@@ -136,9 +136,8 @@ unsafe fn join_vector(m1: &[Fr], m0: &[Fr], powers: &ReversedPowers, factor: Sca
     each!(I, 5, {
         negated.0[I] = _mm512_permutexvar_epi64(lanes, negated.0[I]);
     });
-    let factor = Fr::splat_blst(&factor.into());
     let high = Fr::mul_raw(&negated, &powers.of_vector(v));
-    let low = Fr::mul_raw(&m0[v], &factor);
+    let low = Fr::mul_raw(&m0[v], &powers.factor);
     let mut values = [blst_fr::default(); 8];
     // SAFETY: eight places.
     unsafe { high.sub_raw(low).plus::<4>().norm().to_blst(values.as_mut_ptr()) };

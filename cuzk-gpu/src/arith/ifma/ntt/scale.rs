@@ -17,6 +17,8 @@ pub struct ReversedPowers {
     /// g^bitrev(v) for v = high << low_bits.
     high: Vec<Fr>,
     low_bits: u32,
+    /// The factor in all lanes.
+    pub factor: Fr,
 }
 
 impl ReversedPowers {
@@ -50,6 +52,7 @@ impl ReversedPowers {
             low: table(0, low_bits),
             high: table(low_bits, vector_bits - low_bits),
             low_bits,
+            factor: Fr::splat_blst(&factor.into()),
         }
     }
 

@@ -73,8 +73,8 @@ impl Twiddles {
     pub fn splat(&self, g: usize) -> Fr {
         let limbs = (&raw const self.vectors[g / 8]).cast::<u64>();
         let mut w = Fr::zero();
-        // SAFETY: lane g % 8 of limb I.
         each!(I, 5, {
+            // SAFETY: lane g % 8 of limb I.
             w.0[I] = unsafe { splat(*limbs.add(8 * I + g % 8)) };
         });
         w

@@ -1,0 +1,150 @@
+//! `peers prove` and `peers params`: the 2 KiB PoRep beside bellperson, same input, same machine, in turn.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use anyhow::{Result, ensure};
+use bellperson::groth16::{Parameters, create_random_proof_batch, prepare_verifying_key, verify_proof};
+use blstrs::Bls12;
+use clap::{Parser, Subcommand};
+use cuzk_benches::{
+    child::{Measured, Report, measure},
+    upstream,
+};
+use cuzk_gpu::{
+    arith::backend::Backend,
+    cpu::Cpu,
+    device::Device,
+    generate::{self, Trapdoor},
+    params::{Files, Library, Verdicts},
+    prover::Blinding,
+};
+use cuzk_synth::{circuit::CircuitId, circuit::SectorSize, porep::PorepTask, sample};
+use rand::rngs::OsRng;
+
+const CIRCUIT: CircuitId = CircuitId::porep(SectorSize::Kib2);
+const SEED: &str = "cuzk";
+
+#[derive(Parser)]
+#[command(about = "Compares with bellperson on the 2 KiB PoRep, in turn, each run in a process of its own")]
+struct Args {
+    /// Folder of development parameters; made there if absent.
+    #[arg(long, global = true, default_value = "target/bench-params")]
+    params: PathBuf,
+    /// Rounds; each runs both.
+    #[arg(long, global = true, default_value_t = 1)]
+    rounds: usize,
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Clone, Copy, Subcommand)]
+enum What {
+    /// One C2: synthesis and proof, parameters already open.
+    Prove,
+    /// Making the parameters.
+    Params,
+    #[command(hide = true)]
+    ProveOurs,
+    #[command(hide = true)]
+    ProveBellperson,
+    #[command(hide = true)]
+    ParamsOurs,
+    #[command(hide = true)]
+    ParamsBellperson,
+}
+
+fn main() -> Result<()> {
+    let args = Args::parse();
+    let dir = &args.params;
+    match args.what {
+        What::Prove => {
+            generate::ensure(CIRCUIT, SEED, dir, &|_| ())?;
+            compare(&args, "prove-ours", "prove-bellperson")
+        }
+        What::Params => compare(&args, "params-ours", "params-bellperson"),
+        What::ProveOurs => prove_ours(dir)?.print(),
+        What::ProveBellperson => prove_bellperson(dir)?.print(),
+        What::ParamsOurs => params_ours()?.print(),
+        What::ParamsBellperson => params_bellperson()?.print(),
+    }
+}
+
+fn compare(args: &Args, ours: &str, theirs: &str) -> Result<()> {
+    let dir = args.params.to_string_lossy();
+    println!("arithmetic: {:?}, {} threads", Backend::current(), std::thread::available_parallelism()?);
+    println!("{:20} {:>10} {:>12}  parts", "", "seconds", "peak MiB");
+    for _ in 0..args.rounds {
+        let mut row = |name: &str| -> Result<Measured> {
+            let measured = measure(&[name, "--params", &dir])?;
+            let parts: Vec<_> = measured.report.parts.iter().map(|(name, s)| format!("{name} {s:.2}")).collect();
+            let peak = measured.peak_bytes >> 20;
+            println!("{name:20} {:10.2} {peak:12}  {}", measured.report.seconds, parts.join(", "));
+            Ok(measured)
+        };
+        let (ours, theirs) = (row(ours)?, row(theirs)?);
+        println!(
+            "{:20} {:10.3} {:12.3}  ours / bellperson",
+            "ratio",
+            ours.report.seconds / theirs.report.seconds,
+            ours.peak_bytes as f64 / theirs.peak_bytes as f64
+        );
+    }
+    Ok(())
+}
+
+fn prove_ours(dir: &Path) -> Result<Report> {
+    let sample = &sample::ALL[0];
+    let arithmetic = Backend::current();
+    let begin = Instant::now();
+    let srs = Library::new(dir.to_owned(), true, Verdicts::in_memory()).load(CIRCUIT, arithmetic)?;
+    let loaded = begin.elapsed();
+    let cpu = Device::new(Cpu::new(arithmetic));
+
+    let begin = Instant::now();
+    let task = PorepTask::check(sample.c1, &sample.claims)?;
+    let checked = begin.elapsed();
+    let assignment = task.synthesize(0)?;
+    let synthesized = begin.elapsed();
+    let (proof, timings) = cpu.prove(&srs, assignment, Blinding::random(OsRng))?;
+    let proven = begin.elapsed();
+
+    ensure!(task.verify_partition(0, &srs.prepared, &proof)?, "the proof does not verify");
+    let report = Report::new(proven).part("load (not counted)", loaded).part("check", checked);
+    let report = report.part("synthesis", synthesized - checked);
+    Ok(timings.intervals().iter().fold(report, |report, i| report.part(i.phase.name(), i.end - i.begin)))
+}
+
+fn prove_bellperson(dir: &Path) -> Result<Report> {
+    let sample = &sample::ALL[0];
+    let begin = Instant::now();
+    let params = Parameters::<Bls12>::build_mapped_parameters(Files::of(CIRCUIT, dir)?.params, false)?;
+    let loaded = begin.elapsed();
+
+    let begin = Instant::now();
+    let circuit = upstream::circuit(sample)?;
+    let proofs = create_random_proof_batch(vec![circuit], &params, &mut OsRng)?;
+    let proven = begin.elapsed();
+
+    let inputs = PorepTask::check(sample.c1, &sample.claims)?.public_inputs(0)?;
+    ensure!(verify_proof(&prepare_verifying_key(&params.vk), &proofs[0], &inputs)?, "the proof does not verify");
+    Ok(Report::new(proven).part("open (not counted)", loaded))
+}
+
+fn params_ours() -> Result<Report> {
+    let dir = tempfile::tempdir_in("target")?;
+    let begin = Instant::now();
+    generate::generate(CIRCUIT, SEED, dir.path(), &|_| ())?;
+    Ok(Report::new(begin.elapsed()))
+}
+
+fn params_bellperson() -> Result<Report> {
+    let begin = Instant::now();
+    let params = upstream::generate(&sample::ALL[0], &Trapdoor::derive(CIRCUIT, SEED))?;
+    let generated = begin.elapsed();
+    let mut file = std::io::BufWriter::new(tempfile::tempfile_in("target")?);
+    params.write(&mut file)?;
+    Ok(Report::new(begin.elapsed()).part("generation alone", generated))
+}

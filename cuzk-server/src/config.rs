@@ -1,0 +1,52 @@
+//! What an operator can set about the engine.
+
+use std::time::Duration;
+
+/// Sizes of pools, queues and budgets. [`Default`] suits one machine with one device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineConfig {
+    /// Prover threads a device. Two hide the CPU part of one proof behind the kernels of the next.
+    pub gpu_workers_per_device: usize,
+    /// Partitions synthesized at once. One synthesis may use several cores by itself.
+    pub synthesis_threads: usize,
+    /// Jobs that may wait for their first synthesis; further ones are refused.
+    pub max_queued_jobs: usize,
+    /// Payload bytes of all unfinished jobs; further ones are refused.
+    pub max_queued_bytes: u64,
+    /// Host memory for synthesized partitions, in bytes, from the start of a synthesis to the end of the proof.
+    pub memory_budget: u64,
+    /// Finished jobs that are kept for clients that come back.
+    pub retain_finished: usize,
+    /// Bytes of finished jobs that are kept.
+    pub retain_finished_bytes: u64,
+    /// How long finished jobs are kept.
+    pub retain_finished_for: Duration,
+    /// How long a job goes on after the last client that called `Prove` for it has gone.
+    pub abandon_grace: Duration,
+    /// Requests parsed and checked at once.
+    pub admit_threads: usize,
+    /// After each such time a waiting job rises one priority, up to HIGH, so that LOW is never starved.
+    pub promote_after: Duration,
+    /// A synthesis or proof of one partition that runs longer than this fails its job: nobody waits for ever.
+    pub stage_limit: Duration,
+}
+
+impl Default for EngineConfig {
+    fn default() -> Self {
+        Self {
+            gpu_workers_per_device: 2,
+            synthesis_threads: 1,
+            max_queued_jobs: 64,
+            max_queued_bytes: 4 << 30,
+            memory_budget: 16 << 30,
+            retain_finished: 256,
+            retain_finished_bytes: 64 << 20,
+            retain_finished_for: Duration::from_secs(3600),
+            abandon_grace: Duration::from_secs(60),
+            admit_threads: 2,
+            promote_after: Duration::from_secs(30 * 60),
+            // Clients give up after half an hour by default; a 32 GiB partition takes a CPU some ten minutes.
+            stage_limit: Duration::from_secs(30 * 60),
+        }
+    }
+}

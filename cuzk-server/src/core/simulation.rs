@@ -1,0 +1,321 @@
+//! Random lives of a core, with the rules that must hold after every step.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use cuzk_synth::circuit::{CircuitId, SectorSize};
+use proptest::prelude::*;
+
+use super::{
+    Core, Effect, Interest, Limits, NewJob, ProofFailure, ProofOrder, SynthesisFailure, SynthesisOrder, TicketKind,
+    finished::Retention,
+    job::{JobKey, JobStatus, Priority},
+    ledger::Place,
+    tests::{identity, limits},
+};
+use crate::proving::PhaseTimings;
+
+const CIRCUITS: [CircuitId; 2] = [CircuitId::porep(SectorSize::Kib2), CircuitId::porep(SectorSize::Gib32)];
+const DEVICES: usize = 2;
+
+/// What can happen. Small numbers choose among what is there, so that steps meet.
+#[derive(Clone, Debug)]
+enum Step {
+    /// Few ids and payloads: most submissions meet an earlier one.
+    Submit {
+        request: u8,
+        payload: u8,
+        priority: usize,
+        partitions: usize,
+        waiting: bool,
+    },
+    WaiterGone(usize),
+    Cancel(usize),
+    Synthesize,
+    Synthesized {
+        which: usize,
+        ok: bool,
+    },
+    Prove {
+        device: usize,
+    },
+    Proved {
+        which: usize,
+        result: u8,
+    },
+    Loaded {
+        circuit: usize,
+        ok: bool,
+    },
+    Evict(usize),
+    Wait(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => (0..3_u8, 1..4_u8, 0..4_usize, 1..4_usize, any::<bool>()).prop_map(
+            |(request, payload, priority, partitions, waiting)| Step::Submit {
+                request, payload, priority, partitions, waiting
+            }
+        ),
+        2 => any::<usize>().prop_map(Step::WaiterGone),
+        1 => any::<usize>().prop_map(Step::Cancel),
+        6 => Just(Step::Synthesize),
+        6 => (any::<usize>(), prop::bool::weighted(0.95)).prop_map(|(which, ok)| Step::Synthesized { which, ok }),
+        6 => (0..DEVICES).prop_map(|device| Step::Prove { device }),
+        6 => (any::<usize>(), 0..12_u8).prop_map(|(which, result)| Step::Proved { which, result }),
+        2 => (0..2_usize, prop::bool::weighted(0.8)).prop_map(|(circuit, ok)| Step::Loaded { circuit, ok }),
+        1 => (0..2_usize).prop_map(Step::Evict),
+        2 => (0..200_u64).prop_map(Step::Wait),
+    ]
+}
+
+/// The driver and the clients, as far as the rules are concerned.
+struct World {
+    core: Core,
+    now: Instant,
+    /// Accepted jobs: payload, and how they ended if they did.
+    accepted: BTreeMap<JobKey, (u8, Option<JobStatus>)>,
+    waiters: Vec<JobKey>,
+    synthesizing: Vec<SynthesisOrder>,
+    /// What the driver keeps between synthesis and proof.
+    handover: BTreeSet<(JobKey, usize)>,
+    proving: Vec<(ProofOrder, usize)>,
+    loading: BTreeSet<CircuitId>,
+    loaded: BTreeSet<CircuitId>,
+}
+
+impl World {
+    fn new() -> Self {
+        let limits = Limits {
+            queued_jobs: 5,
+            queued_bytes: 700,
+            retention: Retention { jobs: 4, bytes: u64::MAX, age: Duration::from_secs(500) },
+            ..limits()
+        };
+        Self {
+            core: Core::new(limits, (0..DEVICES).map(|n| n.to_string()).collect()),
+            now: Instant::now(),
+            accepted: BTreeMap::new(),
+            waiters: Vec::new(),
+            synthesizing: Vec::new(),
+            handover: BTreeSet::new(),
+            proving: Vec::new(),
+            loading: BTreeSet::new(),
+            loaded: BTreeSet::new(),
+        }
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Submit { request, payload, priority, partitions, waiting } => {
+                self.submit(request, payload, priority, partitions, waiting);
+            }
+            Step::WaiterGone(which) => {
+                if let Some(at) = pick(&self.waiters, which) {
+                    let key = self.waiters.swap_remove(at);
+                    self.core.handle_waiter_gone(key, self.now);
+                }
+            }
+            Step::Cancel(which) => {
+                let keys: Vec<JobKey> = self.accepted.keys().copied().collect();
+                if let Some(at) = pick(&keys, which) {
+                    let was_running = self.core.cancel(keys[at], "", self.now);
+                    let ended = self.accepted[&keys[at]].1.is_some();
+                    assert_eq!(was_running == Some(true), !ended);
+                }
+            }
+            Step::Synthesize => self.synthesize(),
+            Step::Synthesized { which, ok } => {
+                if let Some(at) = pick(&self.synthesizing, which) {
+                    let order = self.synthesizing.swap_remove(at);
+                    let result = if ok { Ok(()) } else { Err(SynthesisFailure("bad".into())) };
+                    if self.core.handle_synthesized(order, result, Duration::ZERO, self.now) {
+                        assert!(self.handover.insert((order.job, order.partition)));
+                    }
+                }
+            }
+            Step::Prove { device } => {
+                if let Some(order) = self.core.poll_proof(device, self.now) {
+                    assert!(self.handover.remove(&(order.job, order.partition)), "the assignment is there");
+                    assert!(self.loaded.contains(&order.circuit), "the parameters are there");
+                    self.proving.push((order, device));
+                }
+            }
+            Step::Proved { which, result } => self.proved(which, result),
+            Step::Loaded { circuit, ok } => {
+                let circuit = CIRCUITS[circuit];
+                if self.loading.remove(&circuit) {
+                    if ok {
+                        self.loaded.insert(circuit);
+                    }
+                    let result = if ok { Ok(10) } else { Err("no".to_owned()) };
+                    self.core.handle_params_loaded(circuit, result, self.now);
+                }
+            }
+            Step::Evict(circuit) => {
+                let was_loaded = self.core.evict(CIRCUITS[circuit]).was_loaded;
+                assert_eq!(was_loaded, self.loaded.contains(&CIRCUITS[circuit]));
+            }
+            Step::Wait(secs) => {
+                self.now += Duration::from_secs(secs);
+                self.core.handle_time(self.now);
+                assert!(self.core.next_deadline().is_none_or(|at| at > self.now), "all that was due is done");
+            }
+        }
+        self.effects();
+        self.rules();
+    }
+
+    fn submit(&mut self, request: u8, payload: u8, priority: usize, partitions: usize, waiting: bool) {
+        let new = NewJob {
+            identity: identity(request, payload),
+            label: String::new(),
+            circuit: CIRCUITS[usize::from(payload) % 2],
+            priority: Priority::ALL[priority],
+            payload_bytes: 100,
+            partitions,
+            partition_bytes: 3 << 20,
+        };
+        let interest = if waiting { Interest::Waiting } else { Interest::Detached };
+        let Ok(ticket) = self.core.submit(new, interest, self.now) else { return };
+        match ticket.kind {
+            TicketKind::New => {
+                assert!(self.accepted.insert(ticket.key, (payload, None)).is_none(), "keys are unique");
+            }
+            TicketKind::Attached => assert_eq!(self.accepted[&ticket.key], (payload, None)),
+            TicketKind::Replayed(outcome) => {
+                assert_eq!(self.accepted[&ticket.key], (payload, Some(JobStatus::Completed)));
+                assert_eq!(outcome.proof[0], payload, "never another payload's proof");
+                return;
+            }
+        }
+        if waiting {
+            self.waiters.push(ticket.key);
+        }
+    }
+
+    /// Whatever is synthesized next, nothing more urgent could have been.
+    fn synthesize(&mut self) {
+        let Some(order) = self.core.poll_synthesis(self.now) else { return };
+        let chosen = &self.core.jobs[&order.job];
+        for (key, job) in &self.core.jobs {
+            let before = (job.priority, std::cmp::Reverse(*key)) > (chosen.priority, std::cmp::Reverse(order.job));
+            let able = self.loaded.contains(&job.circuit) && job.first_at(super::job::Stage::Waiting).is_some();
+            assert!(!(before && able), "{key:?} goes before {order:?}");
+        }
+        self.synthesizing.push(order);
+    }
+
+    fn proved(&mut self, which: usize, result: u8) {
+        let Some(at) = pick(&self.proving, which) else { return };
+        let (order, device) = self.proving.swap_remove(at);
+        let payload = self.accepted[&order.job].0;
+        let result = match result {
+            0 => Err(ProofFailure::Error("no".into())),
+            1 => Err(ProofFailure::BadProof),
+            2 => Err(ProofFailure::Panic("no".into())),
+            _ => Ok([payload; 192]),
+        };
+        let whole = self.core.handle_proved(order, device, result, &PhaseTimings::default(), self.now);
+        if let Some(whole) = whole {
+            self.core.handle_whole_verified(order.job, whole, Ok(()), self.now);
+        }
+    }
+
+    fn effects(&mut self) {
+        for effect in self.core.take_effects() {
+            match effect {
+                Effect::Ended { outcome, .. } => {
+                    let (payload, ended) = self.accepted.get_mut(&outcome.key).expect("only accepted jobs end");
+                    assert_eq!(ended.replace(outcome.status), None, "once");
+                    if outcome.status == JobStatus::Completed {
+                        assert!(outcome.proof.iter().all(|b| b == payload), "its own proof");
+                        assert!(!outcome.proof.is_empty());
+                    } else {
+                        assert_eq!(outcome.proof, Bytes::new());
+                    }
+                    self.waiters.retain(|key| *key != outcome.key);
+                }
+                Effect::Discard { job, partition } => {
+                    assert!(self.handover.remove(&(job, partition)));
+                }
+                Effect::LoadParams(circuit) => {
+                    assert!(!self.loaded.contains(&circuit));
+                    assert!(self.loading.insert(circuit), "one load at a time");
+                }
+                Effect::DropParams(circuit) => assert!(self.loaded.remove(&circuit)),
+                Effect::Started { .. } | Effect::Retried { .. } | Effect::Stalled { .. } => {}
+            }
+        }
+    }
+
+    fn rules(&self) {
+        let unfinished = self.accepted.values().filter(|(_, ended)| ended.is_none()).count();
+        let status = self.core.status(self.now);
+        let counted: u32 = status.queues.iter().map(|(_, pending, running)| pending + running).sum();
+        assert_eq!((counted as usize, self.core.unfinished()), (unfinished, unfinished));
+        let pending: u32 = status.queues.iter().map(|(_, pending, _)| pending).sum();
+        assert!(pending <= 5 && self.core.queued_bytes() <= 700, "the queue is bounded");
+        let waiting: usize = Priority::ALL.into_iter().map(|p| self.core.waiting(p)).sum();
+        assert_eq!(waiting, pending as usize);
+
+        let ledger = self.core.ledger();
+        assert!(ledger.used() <= ledger.budget());
+        let in_place = |place: fn(&Place) -> bool| ledger.iter().filter(|(_, s)| place(&s.place)).count();
+        assert_eq!(in_place(|p| *p == Place::Synthesis), self.synthesizing.len());
+        assert_eq!(in_place(|p| *p == Place::Handover), self.handover.len());
+        assert_eq!(in_place(|p| matches!(p, Place::Device(_))), self.proving.len());
+        assert!(self.core.retained().0 <= 4);
+
+        for (key, job) in &self.core.jobs {
+            let waiters = self.waiters.iter().filter(|w| *w == key).count();
+            assert_eq!(job.waiters as usize, waiters);
+            assert!(
+                waiters > 0 || job.runs_unattended() || job.abandon_at.is_some(),
+                "a job that nobody wants has an end"
+            );
+        }
+    }
+
+    /// With everything answered and no more clients, every job ends.
+    fn wind_down(&mut self) {
+        for _ in 0..1000 {
+            for circuit in [0, 1] {
+                self.step(Step::Loaded { circuit, ok: true });
+            }
+            self.step(Step::Synthesize);
+            self.step(Step::Synthesized { which: 0, ok: true });
+            for device in 0..DEVICES {
+                self.step(Step::Prove { device });
+            }
+            self.step(Step::Proved { which: 0, result: 9 });
+            if self.core.unfinished() == 0 && self.core.ledger().used() == 0 {
+                return;
+            }
+        }
+        panic!("unfinished: {:?}", self.core.jobs);
+    }
+}
+
+fn pick<T>(from: &[T], which: usize) -> Option<usize> {
+    (!from.is_empty()).then(|| which % from.len())
+}
+
+proptest! {
+    // Lives of some 150 steps fill the queue, the hand-over and the retention several times over.
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn every_life_keeps_the_rules(steps in prop::collection::vec(step(), 1..300)) {
+        let mut world = World::new();
+        for step in steps {
+            world.step(step);
+        }
+        world.wind_down();
+        prop_assert!(world.accepted.values().all(|(_, ended)| ended.is_some()));
+    }
+}

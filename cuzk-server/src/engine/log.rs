@@ -1,0 +1,96 @@
+//! The lines an operator sees: one when a job is accepted, started and ended, at most two for retries. Payloads and
+//! proofs never; what clients call their jobs only escaped and cut.
+
+use std::time::Duration;
+
+use tracing::{debug, error, info, warn};
+
+use super::error::EngineError;
+use crate::{
+    core::{
+        NewJob, Ticket,
+        identity::log_label,
+        job::{JobStatus, Outcome},
+    },
+    proving::PhaseTimings,
+};
+
+pub(super) fn accepted(job: &str, new: &NewJob, queue_position: u32) {
+    info!(
+        job,
+        request = new.label,
+        circuit = %new.circuit,
+        priority = new.priority.label(),
+        partitions = new.partitions,
+        payload_bytes = new.payload_bytes,
+        queue_position,
+        "job accepted"
+    );
+}
+
+/// At debug: clients may repeat a request as often as they like.
+pub(super) fn attached(job: &str, request_id: &str, ticket: &Ticket) {
+    let how = match ticket.kind {
+        crate::core::TicketKind::Replayed(_) => "replayed",
+        _ => "attached",
+    };
+    debug!(job, request = log_label(request_id), how, "same job submitted again");
+}
+
+/// At debug: the client is told, and may repeat it as often as it likes.
+pub(super) fn refused(request_id: &str, error: &EngineError) {
+    debug!(request = log_label(request_id), %error, "request refused");
+}
+
+pub(super) fn started(job: &str, request: &str, queue_wait: Duration) {
+    info!(job, request, queue_wait_ms = queue_wait.as_millis() as u64, "job started");
+}
+
+pub(super) fn ended(job: &str, request: &str, outcome: &Outcome) {
+    let t = &outcome.timings;
+    let ms = |d: Duration| d.as_millis() as u64;
+    let devices = outcome.devices.join(",");
+    macro_rules! line {
+        ($level:ident) => {
+            $level!(
+                job,
+                request,
+                status = outcome.status.label(),
+                devices,
+                total_ms = ms(t.total),
+                queue_wait_ms = ms(t.queue_wait),
+                srs_load_ms = ms(t.params_load),
+                synthesis_ms = ms(t.synthesis),
+                gpu_compute_ms = ms(t.compute),
+                reason = outcome.error,
+                "job ended"
+            )
+        };
+    }
+    match outcome.status {
+        JobStatus::Failed => line!(warn),
+        JobStatus::Completed | JobStatus::Cancelled => line!(info),
+    }
+}
+
+pub(super) fn retried(job: &str, partition: usize, device: &str, reason: &str, loud: bool) {
+    if loud {
+        warn!(job, partition, device, reason, "partition failed, trying again");
+    } else {
+        debug!(job, partition, device, reason, "partition failed, trying again");
+    }
+}
+
+pub(super) fn stalled(job: &str, partition: usize, place: &str, age: Duration) {
+    error!(job, partition, age_s = age.as_secs(), "{place} has not answered, its job is failed");
+}
+
+/// One line a partition with every phase, in the order in which they ran.
+pub(super) fn timing(job: &str, partition: usize, device: &str, timings: &PhaseTimings) {
+    if !tracing::enabled!(tracing::Level::DEBUG) {
+        return;
+    }
+    let phases: Vec<String> =
+        timings.iter().map(|(phase, took)| format!("{phase}_ms={:.3}", took.as_secs_f64() * 1e3)).collect();
+    debug!("CUZK_TIMING job={job} partition={partition} device={device} {}", phases.join(" "));
+}

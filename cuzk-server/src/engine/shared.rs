@@ -1,0 +1,348 @@
+//! The one lock around the core, what belongs to the core's jobs beside it, and the carrying out of its effects.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use cuzk_synth::circuit::{CircuitId, CircuitKind};
+use tokio::sync::{oneshot, watch};
+
+use super::{Lifecycle, facts::Facts, ids::JobIds, log, panics::caught, unix_millis, waiter::Waiter};
+use crate::{
+    config::EngineConfig,
+    core::{
+        Core, Effect, Interest, Limits, Ticket,
+        finished::Retention,
+        job::{JobKey, Outcome},
+    },
+    proving::Proving,
+};
+
+/// What all threads of an engine share.
+pub(super) struct Shared<P: Proving> {
+    pub(super) proving: Arc<P>,
+    pub(super) ids: JobIds,
+    pub(super) started_at: Instant,
+    pub(super) lifecycle: watch::Sender<Lifecycle>,
+    /// The number of unfinished jobs.
+    pub(super) unfinished: watch::Sender<usize>,
+    /// Device ids by index, fixed at the start.
+    pub(super) device_ids: Vec<String>,
+    state: Mutex<State<P>>,
+    /// Told after every change of the state.
+    changed: Condvar,
+    /// Under a lock of its own: it is replaced while the state is busy.
+    facts: Mutex<Facts>,
+}
+
+/// The core, and what its decisions are about.
+pub(super) struct State<P: Proving> {
+    pub(super) core: Core,
+    /// One entry for each unfinished job of the core.
+    pub(super) live: HashMap<JobKey, Live<P>>,
+    /// The parameters that the core calls loaded.
+    pub(super) params: HashMap<CircuitId, Arc<P::Params>>,
+    /// The partitions that the core calls ready.
+    pub(super) handover: HashMap<(JobKey, usize), P::Assignment>,
+    /// Who asked for parameters ahead of any job.
+    pub(super) preloads: HashMap<CircuitId, Vec<oneshot::Sender<Result<Duration, String>>>>,
+    /// Threads end when they see it.
+    stopping: bool,
+}
+
+/// An unfinished job's task and where its outcome goes.
+pub(super) struct Live<P: Proving> {
+    pub(super) kind: CircuitKind,
+    pub(super) task: Arc<P::Task>,
+    pub(super) outcome: watch::Sender<Option<Arc<Outcome>>>,
+    /// Retries that were logged at warn.
+    retries_logged: u32,
+}
+
+/// What is left to do when the lock has been released: nothing slow happens under it.
+enum After<P: Proving> {
+    Load(CircuitId),
+    Log(Box<dyn FnOnce() + Send>),
+    /// Large things to be freed, of which only the drop matters.
+    Free {
+        _garbage: Garbage<P>,
+    },
+}
+
+enum Garbage<P: Proving> {
+    Task { _task: Arc<P::Task> },
+    Assignment { _assignment: P::Assignment },
+    Params { _params: Arc<P::Params> },
+}
+
+/// Retries of one job that are logged at warn; the others at debug.
+const LOUD_RETRIES: u32 = 2;
+
+impl<P: Proving> Shared<P> {
+    pub(super) fn new(config: &EngineConfig, proving: Arc<P>) -> Self {
+        let facts = Facts::gather(&*proving).unwrap_or_default();
+        let device_ids: Vec<String> = facts.devices.iter().map(|d| d.id.clone()).collect();
+        let provers: usize = facts.devices.iter().map(|d| provers(d.workers, config)).sum();
+        let limits = Limits {
+            queued_jobs: config.max_queued_jobs,
+            queued_bytes: config.max_queued_bytes,
+            memory_budget: config.memory_budget,
+            // One partition ready for each prover, so that none waits for a synthesis, and a place for each synthesis.
+            handover_depth: provers + config.synthesis_threads.max(1),
+            retention: Retention {
+                jobs: config.retain_finished,
+                bytes: config.retain_finished_bytes,
+                age: config.retain_finished_for,
+            },
+            abandon_grace: config.abandon_grace,
+            promote_after: config.promote_after,
+            stage_limit: config.stage_limit,
+        };
+        let state = State {
+            core: Core::new(limits, device_ids.clone()),
+            live: HashMap::new(),
+            params: HashMap::new(),
+            handover: HashMap::new(),
+            preloads: HashMap::new(),
+            stopping: false,
+        };
+        Self {
+            proving,
+            ids: JobIds::new(unix_millis(), rand::random()),
+            started_at: Instant::now(),
+            lifecycle: watch::Sender::new(Lifecycle::Serving),
+            unfinished: watch::Sender::new(0),
+            device_ids,
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            facts: Mutex::new(facts),
+        }
+    }
+
+    /// Changes the state, carries out the effects, and tells everyone.
+    pub(super) fn with<R>(self: &Arc<Self>, change: impl FnOnce(&mut State<P>, Instant) -> R) -> R {
+        let (result, after) = {
+            let mut state = self.lock();
+            let result = change(&mut state, Instant::now());
+            (result, self.apply_effects(&mut state))
+        };
+        self.changed.notify_all();
+        self.finish(after);
+        result
+    }
+
+    /// Asks for work until there is some; `None` when the engine stops.
+    pub(super) fn next_work<R>(
+        self: &Arc<Self>,
+        mut poll: impl FnMut(&mut State<P>, Instant) -> Option<R>,
+    ) -> Option<R> {
+        let mut state = self.lock();
+        loop {
+            if state.stopping {
+                return None;
+            }
+            let work = poll(&mut state, Instant::now());
+            let after = self.apply_effects(&mut state);
+            if work.is_none() && after.is_empty() {
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            drop(state);
+            self.finish(after);
+            if work.is_some() {
+                return work;
+            }
+            state = self.lock();
+        }
+    }
+
+    /// Lets the core do what time brings, until the engine stops.
+    pub(super) fn keep_house(self: &Arc<Self>) {
+        let mut state = self.lock();
+        while !state.stopping {
+            let now = Instant::now();
+            state.core.handle_time(now);
+            let after = self.apply_effects(&mut state);
+            if !after.is_empty() {
+                drop(state);
+                self.changed.notify_all();
+                self.finish(after);
+                state = self.lock();
+                continue;
+            }
+            state = match state.core.next_deadline() {
+                Some(at) => {
+                    let wait = at.saturating_duration_since(now);
+                    let woken = self.changed.wait_timeout(state, wait);
+                    woken.unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+
+    /// Cancels every job and lets the threads end.
+    pub(super) fn stop(self: &Arc<Self>) {
+        self.with(|state, now| {
+            state.core.begin_drain();
+            state.core.cancel_all("the daemon has stopped: submit it again", now);
+            state.stopping = true;
+        });
+    }
+
+    /// The latest look at devices and files.
+    pub(super) fn facts(&self) -> Facts {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn set_facts(&self, facts: Facts) {
+        *self.facts.lock().unwrap_or_else(PoisonError::into_inner) = facts;
+    }
+
+    /// The device's id, if there is only one.
+    pub(super) fn only_device(&self) -> String {
+        match self.device_ids.as_slice() {
+            [only] => only.clone(),
+            _ => String::new(),
+        }
+    }
+
+    /// A panic under the lock would be a fault in the core; it must not stop every other job as well, and the core's
+    /// tables are consistent between any two of its calls.
+    fn lock(&self) -> MutexGuard<'_, State<P>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What of the effects must happen under the lock; the rest is returned.
+    fn apply_effects(self: &Arc<Self>, state: &mut State<P>) -> Vec<After<P>> {
+        let mut after = Vec::new();
+        for effect in state.core.take_effects() {
+            match effect {
+                Effect::Started { job, queue_wait } => {
+                    let id = self.ids.text(job);
+                    let label = state.core.label(job).unwrap_or_default().to_owned();
+                    after.push(After::Log(Box::new(move || log::started(&id, &label, queue_wait))));
+                }
+                Effect::Ended { outcome, label } => {
+                    if let Some(live) = state.live.remove(&outcome.key) {
+                        live.outcome.send_replace(Some(outcome.clone()));
+                        after.push(After::free(Garbage::Task { _task: live.task }));
+                    }
+                    let id = self.ids.text(outcome.key);
+                    after.push(After::Log(Box::new(move || log::ended(&id, &label, &outcome))));
+                }
+                Effect::Discard { job, partition } => {
+                    if let Some(assignment) = state.handover.remove(&(job, partition)) {
+                        after.push(After::free(Garbage::Assignment { _assignment: assignment }));
+                    }
+                }
+                Effect::Retried { job, partition, device, reason } => {
+                    let id = self.ids.text(job);
+                    let device = self.device_ids[device].clone();
+                    let loud = state.live.get_mut(&job).is_some_and(Live::may_log_retry);
+                    after.push(After::Log(Box::new(move || {
+                        log::retried(&id, partition, &device, &reason, loud);
+                    })));
+                }
+                Effect::Stalled { job, partition, place, age } => {
+                    let (id, place) = (self.ids.text(job), state.core.place(place));
+                    after.push(After::Log(Box::new(move || log::stalled(&id, partition, &place, age))));
+                }
+                Effect::LoadParams(circuit) => after.push(After::Load(circuit)),
+                Effect::DropParams(circuit) => {
+                    if let Some(params) = state.params.remove(&circuit) {
+                        after.push(After::free(Garbage::Params { _params: params }));
+                    }
+                }
+            }
+        }
+        let unfinished = state.core.unfinished();
+        self.unfinished.send_if_modified(|n| std::mem::replace(n, unfinished) != unfinished);
+        after
+    }
+
+    fn finish(self: &Arc<Self>, after: Vec<After<P>>) {
+        for item in after {
+            match item {
+                After::Load(circuit) => self.start_load(circuit),
+                After::Log(write) => write(),
+                After::Free { .. } => {}
+            }
+        }
+    }
+
+    /// Loads parameters on a thread of their own: no job of another circuit waits for it.
+    fn start_load(self: &Arc<Self>, circuit: CircuitId) {
+        let shared = self.clone();
+        let started = thread::Builder::new().name(format!("cuzk-load-{circuit}")).spawn(move || {
+            let loaded = caught("loading", || shared.proving.load_params(circuit));
+            shared.report_load(circuit, loaded.and_then(|result| result));
+        });
+        if let Err(error) = started {
+            self.report_load(circuit, Err(format!("no thread for it: {error}")));
+        }
+    }
+
+    fn report_load(self: &Arc<Self>, circuit: CircuitId, result: Result<(P::Params, u64), String>) {
+        match &result {
+            Ok((_, bytes)) => tracing::info!(%circuit, bytes, "parameters loaded"),
+            Err(reason) => tracing::error!(%circuit, reason, "parameters not loaded"),
+        }
+        self.with(|state, now| {
+            let outcome = result.map(|(params, bytes)| {
+                state.params.insert(circuit, Arc::new(params));
+                bytes
+            });
+            let told = outcome.as_ref().map(|_| ()).map_err(Clone::clone);
+            let took = state.core.handle_params_loaded(circuit, outcome, now);
+            for preload in state.preloads.remove(&circuit).unwrap_or_default() {
+                // Who asked may have gone.
+                let _ = preload.send(told.clone().map(|()| took));
+            }
+        });
+    }
+}
+
+impl<P: Proving> State<P> {
+    /// The waiter of a submission that the core has just given a ticket.
+    pub(super) fn waiter(
+        &self,
+        shared: &Arc<Shared<P>>,
+        ticket: &Ticket,
+        kind: CircuitKind,
+        interest: Interest,
+    ) -> Waiter<P> {
+        let live = self.live.get(&ticket.key);
+        let counted = live.is_some() && interest == Interest::Waiting;
+        let outcome = match live {
+            Some(live) => live.outcome.subscribe(),
+            None => watch::Sender::new(self.core.outcome(ticket.key)).subscribe(),
+        };
+        Waiter::new(shared, ticket.key, kind, outcome, counted)
+    }
+}
+
+impl<P: Proving> Live<P> {
+    pub(super) fn new(kind: CircuitKind, task: P::Task) -> Self {
+        Self { kind, task: Arc::new(task), outcome: watch::Sender::new(None), retries_logged: 0 }
+    }
+
+    fn may_log_retry(&mut self) -> bool {
+        self.retries_logged += 1;
+        self.retries_logged <= LOUD_RETRIES
+    }
+}
+
+impl<P: Proving> After<P> {
+    fn free(garbage: Garbage<P>) -> Self {
+        Self::Free { _garbage: garbage }
+    }
+}
+
+/// Prover threads of a device that asks for a number, or does not.
+pub(super) fn provers(asked: Option<usize>, config: &EngineConfig) -> usize {
+    asked.unwrap_or(config.gpu_workers_per_device).max(1)
+}

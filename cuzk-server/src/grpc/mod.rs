@@ -1,0 +1,21 @@
+//! The gRPC face of the engine: service `cuzk.v1.ProvingEngine`, health and reflection, over TCP and unix sockets.
+//!
+//! * `convert`: wire types to the engine's and back
+//! * `error`: the engine's errors as gRPC codes
+//! * `service`: the methods
+//! * `receive`: how many bytes may be in reception at once, and what an over-size message is answered
+//! * `listener`: accepting connections
+//! * `serve`: the life of the server
+
+mod convert;
+mod error;
+mod listener;
+mod receive;
+mod serve;
+mod service;
+#[cfg(test)]
+mod tests;
+
+pub use listener::Listener;
+pub use serve::{ServeError, ServeOptions, serve};
+pub use service::Service;
