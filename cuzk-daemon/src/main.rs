@@ -1,1 +1,7 @@
-fn main(){}
+//! The binary; the program is in the library.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cuzk_daemon::main(std::env::args_os())
+}

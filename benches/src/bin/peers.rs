@@ -77,7 +77,7 @@ fn compare(args: &Args, ours: &str, theirs: &str) -> Result<()> {
     println!("arithmetic: {:?}, {} threads", Backend::current(), std::thread::available_parallelism()?);
     println!("{:20} {:>10} {:>12}  parts", "", "seconds", "peak MiB");
     for _ in 0..args.rounds {
-        let mut row = |name: &str| -> Result<Measured> {
+        let row = |name: &str| -> Result<Measured> {
             let measured = measure(&[name, "--params", &dir])?;
             let parts: Vec<_> = measured.report.parts.iter().map(|(name, s)| format!("{name} {s:.2}")).collect();
             let peak = measured.peak_bytes >> 20;

@@ -1,0 +1,61 @@
+//! The one place that knows which implementation of `cuzk_server::Proving` this build has, and how it is set up.
+
+use std::{path::PathBuf, sync::Arc};
+
+use cuzk_gpu::{
+    arith::Backend,
+    params::{Library, Verdicts},
+};
+
+use crate::{
+    config::Config,
+    exit::{Exit, Failure},
+    porep::PorepProving,
+    resources::Plan,
+    run::Prepared,
+};
+
+/// Runs a prepared daemon on this build's backend, to its end.
+pub fn serve(prepared: Prepared) -> Result<(), Failure> {
+    prepared.run(|config, plan| {
+        let threads = plan.compute_threads;
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(|i| format!("cuzk-compute-{i}"))
+            .build_global()
+            .map_err(|e| Failure::new(Exit::Failure, format!("cannot start {threads} compute threads: {e}")))?;
+        let proving = open(config, plan);
+        announce(&proving);
+        Ok(proving)
+    })
+}
+
+/// Sets up the backend on the current rayon pool.
+pub fn open(config: &Config, plan: &Plan) -> Arc<PorepProving> {
+    let library = Library::new(config.srs.param_cache.clone(), config.srs.allow_dev_params, verdicts());
+    Arc::new(PorepProving::new(library, Backend::current(), plan.memory_budget))
+}
+
+/// The digests of parameter files that this user's processes computed before.
+pub fn verdicts() -> Verdicts {
+    cache_folder().map_or_else(Verdicts::in_memory, |cache| Verdicts::load(cache.join("cuzk/digests.json")))
+}
+
+/// The user's cache folder: `XDG_CACHE_HOME`, or `.cache` in the home folder.
+pub fn cache_folder() -> Option<PathBuf> {
+    dirs::cache_dir()
+}
+
+fn announce(proving: &PorepProving) {
+    use cuzk_server::Proving;
+    let provable: Vec<_> = proving.provable_circuits().iter().map(ToString::to_string).collect();
+    let folder = proving.library().folder().display();
+    match provable.is_empty() {
+        true => tracing::warn!("no usable proving parameters in {folder}: `cuzk-daemon params list` says why"),
+        false => tracing::info!("parameters in {folder}: {}", provable.join(", ")),
+    }
+    tracing::info!("devices: cpu ({:?} arithmetic)", proving.arithmetic());
+    for warning in proving.warnings() {
+        tracing::warn!("{warning}");
+    }
+}

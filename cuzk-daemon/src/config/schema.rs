@@ -1,0 +1,231 @@
+//! Every key of `cuzk.toml`, written once: table, name, type, default and a sentence for the operator.
+//!
+//! The macro makes of each entry a documented struct field and a row of [`KEYS`]. Reading, checking, printing,
+//! environment variables, flags and suggestions all go by that table; a new key is one entry here and one in
+//! `config/cuzk.toml` (a test insists on it).
+
+use std::{num::NonZeroU32, path::PathBuf};
+
+use cuzk_synth::circuit::CircuitId;
+use toml::Value;
+
+use super::{
+    setting::{Inert, OneOrMany, Setting},
+    types::{DeviceName, GpuPolicy, LogFormat, LogLevel, MemoryBudget, SocketMode},
+    units::{ByteSize, Span},
+};
+use crate::listen::Endpoint;
+
+/// One configuration key.
+pub struct Key {
+    /// The TOML table it stands in.
+    pub table: &'static str,
+    /// Its name in that table.
+    pub name: &'static str,
+    /// What it means, as the operator reads it.
+    pub doc: &'static str,
+    /// What a value looks like.
+    pub expects: &'static str,
+    /// Why it has no effect, where it has none.
+    pub inert: Option<&'static str>,
+    /// Sets it from TOML; the error is the reason why not.
+    pub set: fn(&mut Config, &Value) -> Result<(), String>,
+    /// Sets it from the text of a flag or a variable.
+    pub set_text: fn(&mut Config, &str) -> Result<(), String>,
+    /// Its value, as TOML.
+    pub get: fn(&Config) -> Value,
+}
+
+macro_rules! schema {
+    ($(
+        $(#[doc = $table_doc:literal])+
+        $table:ident: $Table:ident {
+            $( $(#[doc = $doc:literal])+ $name:ident: $Type:ty = $default:expr, )+
+        }
+    )+) => {
+        /// The whole configuration, a struct a table.
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct Config {
+            $( $(#[doc = $table_doc])+ pub $table: $Table, )+
+        }
+
+        $(
+            $(#[doc = $table_doc])+
+            #[derive(Clone, Debug, PartialEq)]
+            pub struct $Table {
+                $( $(#[doc = $doc])+ pub $name: $Type, )+
+            }
+
+            impl Default for $Table {
+                fn default() -> Self {
+                    Self { $( $name: $default, )+ }
+                }
+            }
+        )+
+
+        /// All keys, in the order of the reference file.
+        pub static KEYS: &[Key] = &[$($(
+            Key {
+                table: stringify!($table),
+                name: stringify!($name),
+                doc: concat!($($doc),+),
+                expects: <$Type as Setting>::EXPECTS,
+                inert: <$Type as Setting>::INERT,
+                set: |config, value| {
+                    config.$table.$name = <$Type as Setting>::from_toml(value)?;
+                    Ok(())
+                },
+                set_text: |config, text| {
+                    config.$table.$name = <$Type as Setting>::from_text(text)?;
+                    Ok(())
+                },
+                get: |config| config.$table.$name.to_toml(),
+            },
+        )+)+];
+    };
+}
+
+schema! {
+    /// Where the daemon listens and how it stops.
+    daemon: Daemon {
+        /// Addresses to listen at, one or a list of "IP:port" and "unix:///path".
+        listen: OneOrMany<Endpoint> = OneOrMany(vec![Endpoint::Tcp(([127, 0, 0, 1], 9820).into())]),
+        /// Whether a TCP address that other machines can reach is allowed, though nothing is encrypted and nobody is asked who they are.
+        allow_insecure: bool = false,
+        /// Permission bits of the unix sockets.
+        socket_mode: SocketMode = SocketMode(0o660),
+        /// How long running jobs may take to finish after SIGTERM; keep it below the unit's TimeoutStopSec.
+        drain_timeout: Span = Span::from_secs(300),
+    }
+
+    /// The proving parameters (SRS).
+    srs: Srs {
+        /// Directory of the parameter files; without this key FIL_PROOFS_PARAMETER_CACHE names it.
+        param_cache: PathBuf = PathBuf::from("/var/tmp/filecoin-proof-parameters"),
+        /// Whether parameters made on this machine are used; never set this where real sectors are proven.
+        allow_dev_params: bool = false,
+        /// Circuits whose parameters are loaded at the start, such as "porep-32g".
+        preload: OneOrMany<CircuitId> = OneOrMany(Vec::new()),
+    }
+
+    /// Host memory.
+    memory: Memory {
+        /// Host memory to plan with: "auto" takes what the machine or its control group has, less the safety margin.
+        total_budget: MemoryBudget = MemoryBudget::Auto,
+        /// What "auto" leaves to the operating system and other programs.
+        safety_margin: ByteSize = ByteSize::from_gib(5),
+    }
+
+    /// The devices that prove.
+    gpus: Gpus {
+        /// GPUs to use, by index, PCI address or UUID; an empty list means all.
+        devices: OneOrMany<DeviceName> = OneOrMany(Vec::new()),
+        /// CPU threads for the part of a proof that is computed beside the GPU; 0 means as many as fit.
+        gpu_threads: u32 = 0,
+        /// Partitions worked on at once for each device; 2 hides the CPU part of one behind the kernels of the other.
+        gpu_workers_per_device: NonZeroU32 = NonZeroU32::new(2).expect("2 is not 0"),
+        /// Whether a GPU is "required", to "prefer", or used "never".
+        policy: GpuPolicy = GpuPolicy::Prefer,
+    }
+
+    /// The queue of jobs.
+    scheduler: Scheduler {
+        /// Unfinished jobs that may wait at once; further ones are refused with RESOURCE_EXHAUSTED.
+        max_queued_jobs: NonZeroU32 = NonZeroU32::new(64).expect("64 is not 0"),
+        /// Payload bytes that all unfinished jobs may hold together; further jobs are refused with RESOURCE_EXHAUSTED.
+        max_queued_bytes: ByteSize = ByteSize::from_gib(4),
+        /// Finished jobs kept for clients that ask again.
+        retain_finished: u32 = 256,
+        /// How long finished jobs are kept.
+        retain_finished_for: Span = Span::from_secs(3600),
+        /// How long a job goes on after the last client that waited for it in Prove has gone.
+        abandon_grace: Span = Span::from_secs(60),
+        /// After each such time a waiting job rises by one priority, up to HIGH.
+        promote_after: Span = Span::from_secs(30 * 60),
+        /// How long one step of one partition may take before its job is failed.
+        stage_limit: Span = Span::from_secs(30 * 60),
+        /// Accepted and without effect: partitions are not proven in batches of several sectors.
+        max_batch_size: Inert<u32> = Inert(1),
+        /// Accepted and without effect: no partition waits for a batch to fill.
+        max_batch_wait_ms: Inert<u32> = Inert(0),
+        /// Accepted and without effect: order is by priority, then by arrival.
+        sort_by_type: Inert<bool> = Inert(false),
+    }
+
+    /// The CPU side of proving.
+    synthesis: Synthesis {
+        /// CPU threads for synthesis; 0 means as many as this process may use cores.
+        threads: u32 = 0,
+    }
+
+    /// What a client may send.
+    limits: Limits {
+        /// Largest gRPC message, in and out.
+        max_message: ByteSize = ByteSize::from_mib(256),
+    }
+
+    /// The log, written to standard error.
+    logging: Logging {
+        /// Level of cuzk's own lines (libraries stay at "warn"), or directives such as "warn,cuzk_server=debug".
+        level: LogLevel = LogLevel::default(),
+        /// "text" for people, "json" for one object a line.
+        format: LogFormat = LogFormat::Text,
+    }
+}
+
+impl Key {
+    /// `table.name`, as flags and messages write it.
+    pub fn path(&self) -> String {
+        format!("{}.{}", self.table, self.name)
+    }
+
+    /// The environment variable that overrides it.
+    pub fn variable(&self) -> String {
+        format!("CUZK_{}_{}", self.table, self.name).to_ascii_uppercase()
+    }
+
+    /// Where its row stands in [`KEYS`].
+    pub fn index(&self) -> usize {
+        let found = KEYS.iter().position(|key| std::ptr::eq(key, self));
+        found.expect("keys exist only as rows of KEYS")
+    }
+}
+
+/// The key of that table and name.
+pub(super) fn find(table: &str, name: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.table == table && key.name == name)
+}
+
+/// The tables, each once, in the order of the reference file.
+pub(super) fn tables() -> Vec<&'static str> {
+    let mut tables: Vec<_> = KEYS.iter().map(|key| key.table).collect();
+    tables.dedup();
+    tables
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_reads_back_from_toml_and_every_key_is_told_apart() {
+        let mut seen = std::collections::HashSet::new();
+        for key in KEYS {
+            let mut config = Config::default();
+            (key.set)(&mut config, &(key.get)(&Config::default())).expect("a default is a legal value");
+            assert_eq!(config, Config::default(), "{}", key.path());
+            assert!(seen.insert(key.variable()), "{} is there twice", key.variable());
+            assert!(std::ptr::eq(&KEYS[key.index()], key));
+        }
+    }
+
+    #[test]
+    fn a_key_sets_its_own_field_only() {
+        let key = find("scheduler", "retain_finished").expect("in the table");
+        let mut config = Config::default();
+        (key.set_text)(&mut config, "7").expect("a number");
+        let mut expected = Config::default();
+        expected.scheduler.retain_finished = 7;
+        assert_eq!(config, expected);
+    }
+}

@@ -1,0 +1,101 @@
+//! Listening sockets: their addresses as text, and how they are bound.
+//!
+//! A unix socket is the harder kind. It is a file that outlives a crash, and another daemon may own it: see
+//! [`unix`] for how it is taken over without ever taking it away from a living one.
+
+mod address;
+mod unix;
+
+use std::{io, net, os::unix::net as unix_net, path::PathBuf};
+
+pub use self::{
+    address::{AddressError, Endpoint, Target},
+    unix::{UnixGuard, bind as bind_unix},
+};
+
+/// A bound, listening, non-blocking socket.
+#[derive(Debug)]
+pub enum Listener {
+    /// TCP; its address is the real one where port 0 was asked for.
+    Tcp(net::TcpListener),
+    /// Unix. The guard removes the file when it is dropped: keep it until the last connection is done.
+    Unix(unix_net::UnixListener, UnixGuard),
+}
+
+/// Why a socket was not bound. Each names the address and what to do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// The kernel refused.
+    #[error("cannot listen at {endpoint}: {source}")]
+    Refused {
+        /// The address.
+        endpoint: Endpoint,
+        /// The kernel's reason.
+        source: io::Error,
+    },
+    /// Another process listens there.
+    #[error("cannot listen at {endpoint}: {holder}; stop it or choose another daemon.listen")]
+    InUse {
+        /// The address.
+        endpoint: Endpoint,
+        /// Who, as far as is known.
+        holder: String,
+    },
+    /// The path holds something that is no socket.
+    #[error("cannot listen at unix://{}: a {what} is there, which is left alone; move it or choose another daemon.listen", path.display())]
+    NotASocket {
+        /// The path.
+        path: PathBuf,
+        /// What is there.
+        what: &'static str,
+    },
+}
+
+impl Listener {
+    /// Where clients of this machine reach it.
+    pub fn endpoint(&self) -> io::Result<Endpoint> {
+        Ok(match self {
+            Self::Tcp(listener) => Endpoint::Tcp(listener.local_addr()?),
+            Self::Unix(_, guard) => Endpoint::Unix(guard.path().to_owned()),
+        })
+    }
+}
+
+/// Binds one address; `mode` are the permission bits of a unix socket. Blocking, but not for long.
+pub fn bind(endpoint: &Endpoint, mode: u32) -> Result<Listener, BindError> {
+    match endpoint {
+        Endpoint::Tcp(address) => bind_tcp(*address),
+        Endpoint::Unix(path) => unix::bind(path, mode).map(|(l, guard)| Listener::Unix(l, guard)),
+    }
+}
+
+fn bind_tcp(address: net::SocketAddr) -> Result<Listener, BindError> {
+    let endpoint = Endpoint::Tcp(address);
+    let bound = net::TcpListener::bind(address).and_then(|listener| {
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    });
+    match bound {
+        Ok(listener) => Ok(Listener::Tcp(listener)),
+        Err(e) if e.kind() == io::ErrorKind::AddrInUse => {
+            Err(BindError::InUse { endpoint, holder: "another process listens there".into() })
+        }
+        Err(source) => Err(BindError::Refused { endpoint, source }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn port_0_becomes_a_real_port_that_nobody_else_gets() {
+        let any = Endpoint::Tcp(([127, 0, 0, 1], 0).into());
+        let first = bind(&any, 0o660).expect("a free port");
+        let taken = first.endpoint().expect("bound");
+        assert!(matches!(&taken, Endpoint::Tcp(a) if a.port() != 0));
+        let error = bind(&taken, 0o660).expect_err("taken");
+        assert!(matches!(error, BindError::InUse { .. }), "{error}");
+        assert!(error.to_string().contains(&taken.to_string()));
+    }
+}

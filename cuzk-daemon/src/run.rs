@@ -1,0 +1,316 @@
+//! The life of the daemon: configuration, log, sockets, backend, engine, service; then a signal, a drain, the end.
+//!
+//! The order is the point. Sockets are bound before anything slow, so that a client that connects early waits instead of
+//! giving up, and a second daemon fails before it has loaded anything. Preloading runs beside the service, which
+//! answers from the first moment. The supervisor hears READY when jobs can be proven.
+
+use std::{sync::Arc, time::Duration};
+
+use cuzk_server::{DrainReport, Engine, EngineConfig, Lifecycle, Proving, ServeOptions, serve};
+use cuzk_synth::circuit::CircuitId;
+use tokio::{runtime::Runtime, task::JoinHandle};
+
+use crate::{
+    backend,
+    cli::ConfigArgs,
+    config::{self, Config, OTHER_VARIABLES, OneOrMany, Problems, Settings},
+    exit::{Exit, Failure},
+    listen::{self, BindError, Endpoint, Listener, Target, UnixGuard},
+    logging,
+    notify::{State, notify},
+    resources::{Plan, Resources},
+    shutdown::{self, Shutdown, Trigger},
+};
+
+/// A daemon with a checked configuration, a log and a plan; nothing is bound or started yet.
+#[derive(Debug)]
+pub struct Prepared {
+    config: Config,
+    plan: Plan,
+}
+
+/// A daemon that runs as a task of this process.
+#[derive(Debug)]
+pub struct InProcess {
+    /// Where clients find it.
+    pub target: Target,
+    trigger: Trigger,
+    task: JoinHandle<Result<DrainReport, Failure>>,
+}
+
+/// Sockets that are bound, and the files that go with them.
+#[derive(Debug)]
+pub struct Bound {
+    listeners: Vec<cuzk_server::Listener>,
+    endpoints: Vec<Endpoint>,
+    /// Dropped last: they remove the socket files.
+    _guards: Vec<UnixGuard>,
+}
+
+/// `serve`: runs the daemon until it is told to end.
+pub fn serve_command(args: &ConfigArgs) -> Result<(), Failure> {
+    backend::serve(prepare(args)?)
+}
+
+/// Reads the configuration, starts the log, looks at the machine, and says what came of it.
+pub fn prepare(args: &ConfigArgs) -> Result<Prepared, Failure> {
+    let overrides = args.overrides().map_err(|problem| Problems(vec![problem]))?;
+    let settings = config::load(args.config.as_deref(), overrides)?;
+    logging::init(&settings.config.logging)
+        .map_err(|e| Failure::new(Exit::Failure, format!("cannot start the log: {e}")))?;
+    let resources = Resources::detect();
+    let plan = Plan::new(&resources, &settings.config)?;
+    announce(&settings, &plan, &resources);
+    Ok(Prepared { config: settings.config, plan })
+}
+
+impl Prepared {
+    /// Binds the sockets, opens the backend, and runs the daemon until a signal ends it.
+    pub fn run<P: Proving>(self, open: impl FnOnce(&Config, &Plan) -> Result<Arc<P>, Failure>) -> Result<(), Failure> {
+        let Self { config, plan } = self;
+        let runtime = runtime(&plan)?;
+        let shutdown = {
+            let _context = runtime.enter();
+            shutdown::on_signals().map_err(|e| Failure::new(Exit::Failure, format!("cannot handle signals: {e}")))?
+        };
+        let bound = {
+            let _context = runtime.enter();
+            Bound::bind(&config)?
+        };
+        let proving = open(&config, &plan)?;
+        let ended = runtime.block_on(run_daemon(&config, &plan, bound, proving, shutdown));
+        // Blocking calls that are still at work must not hold up the end.
+        runtime.shutdown_background();
+        ended.map(|report| tracing::info!(cancelled = report.cancelled, "ended"))
+    }
+}
+
+impl Bound {
+    /// Binds every address of the configuration, or none. Must be called within a runtime.
+    pub fn bind(config: &Config) -> Result<Self, BindError> {
+        let mut bound = Self { listeners: Vec::new(), endpoints: Vec::new(), _guards: Vec::new() };
+        for endpoint in &config.daemon.listen.0 {
+            let refused = |source| BindError::Refused { endpoint: endpoint.clone(), source };
+            let listener = listen::bind(endpoint, config.daemon.socket_mode.0)?;
+            bound.endpoints.push(listener.endpoint().map_err(refused)?);
+            bound.listeners.push(match listener {
+                Listener::Tcp(l) => tokio::net::TcpListener::from_std(l).map_err(refused)?.into(),
+                Listener::Unix(l, guard) => {
+                    bound._guards.push(guard);
+                    tokio::net::UnixListener::from_std(l).map_err(refused)?.into()
+                }
+            });
+        }
+        Ok(bound)
+    }
+
+    /// The addresses, with real ports.
+    pub fn endpoints(&self) -> &[Endpoint] {
+        &self.endpoints
+    }
+}
+
+/// Runs an engine on bound sockets until a drain is asked for and done, or a stop is asked for.
+pub async fn run_daemon<P: Proving>(
+    config: &Config,
+    plan: &Plan,
+    bound: Bound,
+    proving: Arc<P>,
+    shutdown: Shutdown,
+) -> Result<DrainReport, Failure> {
+    let Bound { listeners, endpoints, _guards } = bound;
+    let engine = Engine::start(engine_config(config, plan), proving);
+    let shown: Vec<_> = endpoints.iter().map(Endpoint::to_string).collect();
+    tracing::info!("listening at {}", shown.join(", "));
+
+    let (mut drain, mut stop) = (shutdown.clone(), shutdown);
+    let draining = async {
+        drain.drain().await;
+        notify(&State::Stopping);
+    };
+    let serving = serve(engine.clone(), listeners, serve_options(config), draining);
+    let getting_ready = async {
+        preload(&engine, &config.srs.preload.0).await;
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        // Whoever asks twice wants no more waiting, also not for a drain that is about to end.
+        biased;
+        () = stop.stop() => Err(Failure::new(Exit::Failure, "stopped at once: unfinished jobs are lost")),
+        served = serving => served.map_err(|e| Failure::new(Exit::Failure, e.to_string())),
+        () = getting_ready => unreachable!("it never ends"),
+    }
+}
+
+/// Starts a daemon as a task of the current runtime, at a free port of the loopback interface, whatever
+/// `daemon.listen` says.
+pub fn spawn_in_process<P: Proving>(mut config: Config, plan: Plan, proving: Arc<P>) -> Result<InProcess, Failure> {
+    config.daemon.listen = OneOrMany(vec![Endpoint::Tcp(([127, 0, 0, 1], 0).into())]);
+    let bound = Bound::bind(&config)?;
+    let target = Target::from(bound.endpoints()[0].clone());
+    let (trigger, shutdown) = shutdown::manual();
+    let task = tokio::spawn(async move { run_daemon(&config, &plan, bound, proving, shutdown).await });
+    Ok(InProcess { target, trigger, task })
+}
+
+impl InProcess {
+    /// Drains it and waits for its end.
+    pub async fn stop(self) -> Result<DrainReport, Failure> {
+        self.trigger.ask();
+        self.task.await.map_err(|e| Failure::new(Exit::Failure, format!("the daemon's task was lost: {e}")))?
+    }
+}
+
+/// What the engine is told of the configuration.
+pub fn engine_config(config: &Config, plan: &Plan) -> EngineConfig {
+    let scheduler = &config.scheduler;
+    EngineConfig {
+        gpu_workers_per_device: config.gpus.gpu_workers_per_device.get() as usize,
+        // Native synthesis keeps one core busy, so as many partitions as cores, as far as memory admits them.
+        synthesis_threads: plan.compute_threads,
+        max_queued_jobs: scheduler.max_queued_jobs.get() as usize,
+        max_queued_bytes: scheduler.max_queued_bytes.bytes(),
+        memory_budget: plan.memory_budget,
+        retain_finished: scheduler.retain_finished as usize,
+        retain_finished_for: scheduler.retain_finished_for.duration(),
+        abandon_grace: scheduler.abandon_grace.duration(),
+        promote_after: scheduler.promote_after.duration(),
+        stage_limit: scheduler.stage_limit.duration(),
+        ..EngineConfig::default()
+    }
+}
+
+/// What the service is told of the configuration.
+pub fn serve_options(config: &Config) -> ServeOptions {
+    let defaults = ServeOptions::default();
+    let message = config.limits.max_message.bytes();
+    ServeOptions {
+        // Checked to be below 4 GiB.
+        max_message_bytes: message as usize,
+        message_limit_remedy: "raise limits.max_message in cuzk.toml, or send less".into(),
+        receive_budget_bytes: defaults.receive_budget_bytes.max(4 * message),
+        drain_for: config.daemon.drain_timeout.duration(),
+        close_for: CLOSE_FOR,
+    }
+}
+
+/// Loads what is to be loaded at the start, says where it is, and reports ready. Parameters that cannot be loaded are
+/// logged and no reason to end: jobs of other circuits can be proven, and those of this one are told why not.
+async fn preload<P: Proving>(engine: &Engine<P>, circuits: &[CircuitId]) {
+    for (i, circuit) in circuits.iter().enumerate() {
+        let progress = format!("loading {circuit}, {} of {}", i + 1, circuits.len());
+        notify(&State::Status(progress.clone()));
+        engine.announce(Lifecycle::Starting(progress));
+        match engine.preload(*circuit).await {
+            Ok(loaded) => {
+                tracing::info!(%circuit, seconds = loaded.load_time.as_secs_f64(), "parameters loaded")
+            }
+            Err(error) => tracing::error!(%circuit, "srs.preload: {error}"),
+        }
+    }
+    engine.announce(Lifecycle::Serving);
+    notify(&State::Ready);
+    notify(&State::Status("serving".into()));
+    tracing::info!("ready");
+}
+
+fn announce(settings: &Settings, plan: &Plan, resources: &Resources) {
+    tracing::info!("cuzk-daemon {}", env!("CARGO_PKG_VERSION"));
+    tracing::info!("configuration: {}", config::summary(settings));
+    tracing::info!("resources: {plan}");
+    for name in OTHER_VARIABLES {
+        if let Some(value) = std::env::var_os(name) {
+            tracing::info!("environment: {name}={}", value.display());
+        }
+    }
+    for warning in &settings.warnings {
+        tracing::warn!("{warning}");
+    }
+    for warning in plan.warnings(resources) {
+        tracing::warn!("{warning}");
+    }
+}
+
+/// The runtime of the gRPC service. Its threads are its own, so that it answers while all others prove.
+fn runtime(plan: &Plan) -> Result<Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(plan.rpc_threads)
+        .thread_name("cuzk-rpc")
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::new(Exit::Failure, format!("cannot start the runtime: {e}")))
+}
+
+/// How long clients have to close their connections once all jobs have ended.
+const CLOSE_FOR: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use super::*;
+    use crate::config::{ByteSize, Span};
+
+    const PLAN: Plan = Plan { rpc_threads: 2, compute_threads: 6, gpu_threads: 6, memory_budget: 7 << 30 };
+
+    #[test]
+    fn the_engine_hears_every_key_that_is_for_it() {
+        let mut config = Config::default();
+        config.gpus.gpu_workers_per_device = NonZeroU32::new(3).expect("not 0");
+        let s = &mut config.scheduler;
+        s.max_queued_jobs = NonZeroU32::new(5).expect("not 0");
+        s.max_queued_bytes = ByteSize::from_gib(1);
+        s.retain_finished = 9;
+        s.retain_finished_for = Span::from_secs(11);
+        s.abandon_grace = Span::from_secs(12);
+        s.promote_after = Span::from_secs(13);
+        s.stage_limit = Span::from_secs(14);
+        let engine = engine_config(&config, &PLAN);
+        assert_eq!((engine.gpu_workers_per_device, engine.synthesis_threads), (3, 6));
+        assert_eq!((engine.max_queued_jobs, engine.max_queued_bytes), (5, 1 << 30));
+        assert_eq!((engine.memory_budget, engine.retain_finished), (7 << 30, 9));
+        let seconds = [engine.retain_finished_for, engine.abandon_grace, engine.promote_after, engine.stage_limit];
+        assert_eq!(seconds.map(|d| d.as_secs()), [11, 12, 13, 14]);
+    }
+
+    #[test]
+    fn our_defaults_are_the_engines() {
+        let (ours, theirs) = (engine_config(&Config::default(), &PLAN), EngineConfig::default());
+        let from_plan =
+            EngineConfig { synthesis_threads: theirs.synthesis_threads, memory_budget: theirs.memory_budget, ..ours };
+        assert_eq!(from_plan, theirs);
+    }
+
+    #[test]
+    fn the_service_names_the_key_of_its_limit() {
+        let mut config = Config::default();
+        config.limits.max_message = ByteSize::from_gib(1);
+        config.daemon.drain_timeout = Span::from_secs(9);
+        let options = serve_options(&config);
+        assert_eq!(options.max_message_bytes, 1 << 30);
+        assert!(options.receive_budget_bytes >= 1 << 30);
+        assert_eq!(options.drain_for, Duration::from_secs(9));
+        assert!(options.message_limit_remedy.contains("limits.max_message"));
+    }
+
+    #[tokio::test]
+    async fn all_addresses_are_bound_or_none() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let socket = dir.path().join("s");
+        let mut config = Config::default();
+        config.daemon.listen =
+            OneOrMany(vec![Endpoint::Unix(socket.clone()), Endpoint::Tcp(([127, 0, 0, 1], 0).into())]);
+        let bound = Bound::bind(&config).expect("free");
+        let Endpoint::Tcp(taken) = bound.endpoints()[1] else {
+            panic!("the second is TCP");
+        };
+        assert_ne!(taken.port(), 0);
+
+        let other = dir.path().join("other");
+        config.daemon.listen = OneOrMany(vec![Endpoint::Unix(other.clone()), Endpoint::Tcp(taken)]);
+        assert!(Bound::bind(&config).is_err());
+        assert!(!other.exists(), "the first socket is gone again");
+        drop(bound);
+        assert!(!socket.exists());
+    }
+}

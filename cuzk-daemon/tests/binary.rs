@@ -1,0 +1,143 @@
+//! The program as scripts and operators see it: arguments in, text and exit codes out.
+
+use std::{
+    path::PathBuf,
+    process::{Command, Output},
+};
+
+struct Place {
+    dir: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        Self { dir }
+    }
+
+    fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.dir.path().join(name);
+        std::fs::write(&path, text).expect("writable");
+        path
+    }
+}
+
+/// The program with an environment of its own, so that the tester's does not matter.
+fn cuzk(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cuzk-daemon"));
+    command.args(args).env_clear();
+    command
+}
+
+fn run(mut command: Command) -> (i32, String, String) {
+    let Output { status, stdout, stderr } = command.output().expect("the program starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the program prints UTF-8");
+    (status.code().expect("no signal ended it"), text(stdout), text(stderr))
+}
+
+#[test]
+fn a_legal_configuration_is_checked_and_told() {
+    let place = Place::new();
+    let file = place.file("cuzk.toml", "[memory]\ntotal_budget = \"1GiB\"\n");
+    let (code, out, err) = run(cuzk(&["config", "check", "--config", file.to_str().expect("UTF-8")]));
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(out.contains("legal") && out.contains("1GiB of memory"), "{out}");
+}
+
+#[test]
+fn a_wrong_key_ends_with_2_and_names_line_and_key() {
+    let place = Place::new();
+    let file = place.file("cuzk.toml", "[daemon]\nlisen = \"127.0.0.1:1\"\n");
+    let path = file.to_str().expect("UTF-8");
+    for args in [&["config", "check", "--config", path][..], &["serve", "--config", path], &["--config", path]] {
+        let (code, out, err) = run(cuzk(args));
+        assert_eq!((code, out.as_str()), (2, ""));
+        assert_eq!(err, format!("error: {path}:2: unknown key \"daemon.lisen\"; did you mean \"daemon.listen\"?\n"));
+    }
+}
+
+#[test]
+fn a_named_file_that_is_missing_ends_with_2() {
+    let (code, _, err) = run(cuzk(&["config", "check", "--config", "/nonexistent/cuzk.toml"]));
+    assert_eq!(code, 2);
+    assert!(err.contains("/nonexistent/cuzk.toml"), "{err}");
+    // The variable names a file as explicitly as the flag.
+    let mut by_variable = cuzk(&["config", "check"]);
+    by_variable.env("CUZK_CONFIG", "/nonexistent/cuzk.toml");
+    assert_eq!(run(by_variable).0, 2);
+}
+
+#[test]
+fn flags_and_variables_are_seen_and_unknown_variables_warned_about() {
+    let mut command = cuzk(&["config", "print", "--listen", "unix:///run/c.sock", "--set", "gpus.policy=never"]);
+    command.env("CUZK_LOGGING_FORMAT", "json").env("CUZK_LOGING_LEVEL", "debug");
+    let (code, out, err) = run(command);
+    assert_eq!(code, 0);
+    let line = |name: &str| out.lines().find(|l| l.starts_with(name)).unwrap_or_default();
+    assert!(line("listen").contains("unix:///run/c.sock") && line("listen").ends_with("# flag --listen"), "{out}");
+    assert!(line("policy").contains("\"never\""), "{out}");
+    assert!(line("format").ends_with("# environment CUZK_LOGGING_FORMAT"), "{out}");
+    assert!(err.contains("CUZK_LOGING_LEVEL") && err.contains("did you mean CUZK_LOGGING_LEVEL?"), "{err}");
+}
+
+#[test]
+fn what_cannot_work_is_refused_before_anything_starts() {
+    for (set, expected) in [
+        ("gpus.policy=required", "no GPU backend"),
+        ("daemon.listen=0.0.0.0:0", "allow_insecure"),
+        ("memory.safety_margin=1000000TiB", "safety_margin"),
+    ] {
+        let (code, _, err) = run(cuzk(&["serve", "--set", set]));
+        assert_eq!(code, 2, "{set}");
+        assert!(err.contains(expected), "{err}");
+    }
+}
+
+#[test]
+fn the_reference_printed_is_a_legal_file() {
+    let (code, reference, _) = run(cuzk(&["config", "reference"]));
+    assert_eq!(code, 0);
+    let place = Place::new();
+    let file = place.file("cuzk.toml", &reference);
+    let (code, _, err) = run(cuzk(&["config", "print", "--config", file.to_str().expect("UTF-8")]));
+    assert_eq!((code, err.as_str()), (0, ""));
+}
+
+#[test]
+fn an_absent_daemon_ends_with_3() {
+    let place = Place::new();
+    let address = format!("unix://{}", place.dir.path().join("s").display());
+    let c1 = place.file("c1.json", r#"{"registered_proof":"StackedDrg2KiBV1_1"}"#);
+    let c1 = c1.to_str().expect("UTF-8");
+    for args in [
+        &["status", "--addr", &address][..],
+        &["cancel", "--addr", &address, "j-1"],
+        &["prove", "--addr", &address, "--c1", c1, "--miner", "1000", "--sector", "1", "--hex"],
+    ] {
+        let (code, out, err) = run(cuzk(args));
+        assert_eq!((code, out.as_str()), (3, ""), "{args:?}");
+        assert!(err.contains(&address) && err.contains("no such socket"), "{err}");
+        assert_eq!(err.lines().count(), 2, "{err}");
+    }
+}
+
+#[test]
+fn a_file_that_is_no_c1_output_ends_with_4() {
+    let place = Place::new();
+    let file = place.file("c1.json", "{}");
+    let c1 = file.to_str().expect("UTF-8");
+    let (code, _, err) = run(cuzk(&["prove", "--c1", c1, "--miner", "1000", "--sector", "1", "--hex"]));
+    assert_eq!(code, 4);
+    assert!(err.contains("no C1 output"), "{err}");
+}
+
+#[test]
+fn help_and_version_succeed_and_nonsense_ends_with_2() {
+    let (code, out, _) = run(cuzk(&["--version"]));
+    assert_eq!(code, 0);
+    assert!(out.contains(env!("CARGO_PKG_VERSION")) && out.contains("cuzk.v1"), "{out}");
+    let (code, out, _) = run(cuzk(&["--help"]));
+    assert_eq!(code, 0);
+    assert!(out.contains("Exit codes"), "{out}");
+    assert_eq!(run(cuzk(&["nonsense"])).0, 2);
+}
