@@ -10,7 +10,7 @@ use cuzk_gpu::{
 use crate::{
     config::Config,
     exit::{Exit, Failure},
-    porep::PorepProving,
+    porep::{PorepProving, Settings},
     resources::Plan,
     run::Prepared,
 };
@@ -32,8 +32,17 @@ pub fn serve(prepared: Prepared) -> Result<(), Failure> {
 
 /// Sets up the backend on the current rayon pool.
 pub fn open(config: &Config, plan: &Plan) -> Arc<PorepProving> {
-    let library = Library::new(config.srs.param_cache.clone(), config.srs.allow_dev_params, verdicts());
-    Arc::new(PorepProving::new(library, Backend::current(), plan.memory_budget))
+    let mut library = Library::new(config.srs.param_cache.clone(), config.srs.allow_dev_params, verdicts());
+    if let Some(cache) = cache_folder() {
+        library = library.with_cache(cache.join("cuzk/srs"));
+    }
+    let settings = Settings {
+        arithmetic: Backend::current(),
+        check: config.synthesis.check,
+        circuit_cache: cache_folder(),
+        host_memory_bytes: plan.memory_budget,
+    };
+    Arc::new(PorepProving::new(library, settings))
 }
 
 /// The digests of parameter files that this user's processes computed before.
@@ -54,7 +63,7 @@ fn announce(proving: &PorepProving) {
         true => tracing::warn!("no usable proving parameters in {folder}: `cuzk-daemon params list` says why"),
         false => tracing::info!("parameters in {folder}: {}", provable.join(", ")),
     }
-    tracing::info!("devices: cpu ({:?} arithmetic)", proving.arithmetic());
+    tracing::info!("devices: cpu ({:?} arithmetic)", proving.settings().arithmetic);
     for warning in proving.warnings() {
         tracing::warn!("{warning}");
     }

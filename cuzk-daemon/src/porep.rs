@@ -1,5 +1,7 @@
 //! The real thing behind the engine's port: PoRep requests, parameter files and the CPU as the one device.
 
+use std::{path::PathBuf, sync::Arc};
+
 use bellperson::groth16::{PreparedVerifyingKey, Proof};
 use blstrs::Bls12;
 use cuzk_gpu::{
@@ -7,25 +9,50 @@ use cuzk_gpu::{
     cpu::Cpu,
     device::Device,
     params::{Library, ParamError, Provenance},
-    prover::Blinding,
+    prover::{Blinding, Partition},
     srs::{self, Srs},
     timing::Timings,
 };
 use cuzk_server::{DeviceInfo, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, Refusal};
 use cuzk_synth::{
-    assignment::Assignment,
     circuit::{CircuitId, CircuitKind},
     error::InputError,
-    porep::{Claims, PorepTask},
+    porep::{self, Claims, PorepTask},
+    r1cs::{self, Check, R1cs},
+    witness::CompactWitness,
 };
 use rand::rngs::OsRng;
 
 /// Proves PoReps on the CPU.
 pub struct PorepProving {
     library: Library,
-    arithmetic: Backend,
+    settings: Settings,
     cpu: Device<Cpu>,
-    host_memory_bytes: u64,
+}
+
+/// How to prove.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The arithmetic that proofs are computed with.
+    pub arithmetic: Backend,
+    /// How much of a witness is checked before it is proven.
+    pub check: Check,
+    /// Where recorded constraint systems are kept; without it they are recorded at every start.
+    pub circuit_cache: Option<PathBuf>,
+    /// Memory that this host lends, in bytes.
+    pub host_memory_bytes: u64,
+}
+
+/// What is needed to prove a circuit.
+pub struct Params {
+    srs: Srs,
+    r1cs: Arc<R1cs>,
+}
+
+/// One synthesized partition.
+pub struct Witness {
+    circuit: CircuitId,
+    values: CompactWitness,
 }
 
 /// A checked PoRep, and the memory that each of its partitions takes.
@@ -35,9 +62,9 @@ pub struct Admitted {
 }
 
 impl PorepProving {
-    /// Proves with the parameters in `library`, on a host that lends so much memory, in bytes.
-    pub fn new(library: Library, arithmetic: Backend, host_memory_bytes: u64) -> Self {
-        Self { library, arithmetic, cpu: Device::new(Cpu::new(arithmetic)), host_memory_bytes }
+    /// Proves with the parameters in `library`.
+    pub fn new(library: Library, settings: Settings) -> Self {
+        Self { library, cpu: Device::new(Cpu::new(settings.arithmetic)), settings }
     }
 
     /// Where the parameters are.
@@ -45,27 +72,51 @@ impl PorepProving {
         &self.library
     }
 
-    /// The arithmetic that proofs are computed with.
-    pub fn arithmetic(&self) -> Backend {
-        self.arithmetic
+    /// How it proves.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
     }
 
-    /// Host memory that a partition takes at its peak, from the lengths in the parameter file: the constraint values
-    /// padded to the domain, and the witness twice (as field elements, and as integers while it is multiplied).
+    /// Host memory that a partition takes at its peak, from the lengths in the parameter file: two vectors of the domain
+    /// (40 bytes an element in the wider form), the coefficients of H, and the witness (two bits a variable, and its
+    /// few full scalars).
     fn partition_bytes(&self, circuit: CircuitId) -> u64 {
-        const SCALAR_BYTES: u64 = 32;
         let layout = self.library.find(circuit).ok().and_then(|found| srs::check_layout(&found.files.params).ok());
         layout.map_or(0, |layout| {
             let [_, h, l, ..] = layout.sections;
-            SCALAR_BYTES * (3 * (h.points + 1) + 2 * l.points)
+            (2 * 40 + 32) * (h.points + 1) + l.points
         })
+    }
+
+    /// The constraint system of a circuit, recorded now if it is in no cache.
+    fn r1cs(&self, circuit: CircuitId) -> Result<R1cs, String> {
+        let recording = || tracing::info!(%circuit, "recording the constraint system, once");
+        let Some(cache) = &self.settings.circuit_cache else {
+            recording();
+            return porep::record(circuit).map_err(|e| e.to_string())?.map_err(|e| e.to_string());
+        };
+        r1cs::open_or_record(circuit, &r1cs::cache_path(cache, circuit), recording).map_err(|e| e.to_string())
+    }
+
+    /// Names the constraint that a witness does not satisfy.
+    fn unsatisfied(circuit: CircuitId, constraint: usize) -> String {
+        let path = porep::path_of_constraint(circuit, constraint).ok().flatten();
+        let path = path.map_or(String::new(), |path| format!(" ({path})"));
+        format!("the witness does not satisfy constraint {constraint}{path}")
+    }
+
+    /// Why a finished proof does not verify: the first constraint that its witness does not satisfy, if that is why.
+    fn why_invalid(&self, task: &Admitted, partition: usize, params: &Params) -> Option<String> {
+        let witness = task.porep.witness(partition).ok()?;
+        let constraint = params.r1cs.first_unsatisfied(&witness, Check::Full)?;
+        Some(Self::unsatisfied(task.porep.circuit(), constraint))
     }
 }
 
 impl Proving for PorepProving {
     type Task = Admitted;
-    type Assignment = Assignment;
-    type Params = Srs;
+    type Assignment = Witness;
+    type Params = Params;
 
     fn admit(&self, request: &ProofRequest) -> Result<Admitted, Refusal> {
         if request.kind != CircuitKind::Porep {
@@ -123,14 +174,17 @@ impl Proving for PorepProving {
             .collect()
     }
 
-    fn load_params(&self, circuit: CircuitId) -> Result<(Srs, u64), String> {
-        let srs = self.library.load(circuit, self.arithmetic).map_err(|e| e.to_string())?;
-        let bytes = srs.bytes();
-        Ok((srs, bytes))
+    fn load_params(&self, circuit: CircuitId) -> Result<(Params, u64), String> {
+        let srs = self.library.load(circuit, self.settings.arithmetic).map_err(|e| e.to_string())?;
+        let r1cs = self.r1cs(circuit)?;
+        srs.fits(&r1cs)?;
+        let bytes = srs.bytes(self.settings.arithmetic) + r1cs.bytes();
+        Ok((Params { srs, r1cs: Arc::new(r1cs) }, bytes))
     }
 
-    fn synthesize(&self, task: &Admitted, partition: usize) -> Result<Assignment, String> {
-        task.porep.synthesize(partition).map_err(|e| e.to_string())
+    fn synthesize(&self, task: &Admitted, partition: usize) -> Result<Witness, String> {
+        let witness = task.porep.witness(partition).map_err(|e| e.to_string())?;
+        Ok(Witness { circuit: task.porep.circuit(), values: witness })
     }
 
     fn devices(&self) -> Vec<DeviceInfo> {
@@ -138,16 +192,21 @@ impl Proving for PorepProving {
             id: "cpu".to_owned(),
             ordinal: 0,
             name: "cpu".to_owned(),
-            memory_total_bytes: self.host_memory_bytes,
-            memory_free_bytes: self.host_memory_bytes,
+            memory_total_bytes: self.settings.host_memory_bytes,
+            memory_free_bytes: self.settings.host_memory_bytes,
             // A second worker would only take cores from the first: here "device" and "CPU tail" are the same cores.
             workers: Some(1),
         }]
     }
 
-    fn prove(&self, _: usize, params: &Srs, assignment: Assignment) -> Result<Proved, String> {
+    fn prove(&self, _: usize, params: &Params, witness: Witness) -> Result<Proved, String> {
+        let Witness { circuit, values } = witness;
+        if let Some(constraint) = params.r1cs.first_unsatisfied(&values, self.settings.check) {
+            return Err(Self::unsatisfied(circuit, constraint));
+        }
+        let partition = Partition { r1cs: params.r1cs.clone(), witness: values };
         let (proof, timings) =
-            self.cpu.prove(params, assignment, Blinding::random(OsRng)).map_err(|e| e.to_string())?;
+            self.cpu.prove(&params.srs, partition, Blinding::random(OsRng)).map_err(|e| e.to_string())?;
         let mut bytes = Vec::new();
         proof.write(&mut bytes).map_err(|e| e.to_string())?;
         let proof = PartitionProof::try_from(bytes).map_err(|bytes| format!("a proof of {} bytes", bytes.len()))?;
@@ -158,21 +217,26 @@ impl Proving for PorepProving {
         &self,
         task: &Admitted,
         partition: usize,
-        params: &Srs,
+        params: &Params,
         proof: &PartitionProof,
     ) -> Result<bool, String> {
         // Reading checks that the points are on their curves and in the subgroup.
         let proof = Proof::<Bls12>::read(&proof[..]).map_err(|e| e.to_string())?;
-        task.porep.verify_partition(partition, key(params), &proof).map_err(|e| e.to_string())
+        let valid = task.porep.verify_partition(partition, key(params), &proof).map_err(|e| e.to_string())?;
+        if valid {
+            return Ok(true);
+        }
+        // If the witness is right, the device was wrong, and the engine tries again.
+        self.why_invalid(task, partition, params).map_or(Ok(false), Err)
     }
 
-    fn verify_whole(&self, task: &Admitted, params: &Srs, proof: &[u8]) -> Result<bool, String> {
+    fn verify_whole(&self, task: &Admitted, params: &Params, proof: &[u8]) -> Result<bool, String> {
         task.porep.verify_seal(key(params), proof).map_err(|e| e.to_string())
     }
 }
 
-fn key(params: &Srs) -> &PreparedVerifyingKey<Bls12> {
-    &params.prepared
+fn key(params: &Params) -> &PreparedVerifyingKey<Bls12> {
+    &params.srs.prepared
 }
 
 fn refusal(error: InputError) -> Refusal {

@@ -5,15 +5,13 @@ use std::{
     time::Instant,
 };
 
-use bellperson::groth16::Proof;
-use blstrs::Bls12;
-use cuzk_synth::assignment::Assignment;
-
 use crate::{
-    prover::{Backend, Blinding, ProveError, epilogue},
+    prover::{Backend, Blinding, Partition, ProveError, epilogue},
     srs::Srs,
     timing::{Phase, Timings},
 };
+use bellperson::groth16::Proof;
+use blstrs::Bls12;
 
 /// Proves partitions on one backend. Any number of threads may call [`Device::prove`]; their kernel phases take turns,
 /// their other phases run side by side.
@@ -41,12 +39,13 @@ impl<B: Backend> Device<B> {
     pub fn prove(
         &self,
         srs: &Srs,
-        assignment: Assignment,
+        partition: Partition,
         blinding: Blinding,
     ) -> Result<(Proof<Bls12>, Timings), ProveError> {
-        srs.fits(&assignment).map_err(ProveError::Input)?;
+        partition.is_whole()?;
+        srs.fits(&partition.r1cs).map_err(ProveError::Input)?;
         let mut timings = Timings::default();
-        let staged = timings.measure(Phase::Stage, || self.backend.stage(srs, assignment))?;
+        let staged = timings.measure(Phase::Stage, || self.backend.stage(srs, partition))?;
 
         let waiting = Instant::now();
         let guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
@@ -99,7 +98,7 @@ mod tests {
             "choreography"
         }
 
-        fn stage(&self, _: &Srs, _: Assignment) -> Result<(), ProveError> {
+        fn stage(&self, _: &Srs, _: Partition) -> Result<(), ProveError> {
             Ok(())
         }
 
@@ -141,9 +140,9 @@ mod tests {
             .map(|_| {
                 let (srs, device) = (srs.clone(), device.clone());
                 thread::spawn(move || {
-                    let assignment = Assignment::synthesize(toy()).unwrap();
+                    let partition = toy().partition();
                     let blinding = Blinding::random(rand::thread_rng());
-                    device.prove(&srs, assignment, blinding).unwrap().1
+                    device.prove(&srs, partition, blinding).unwrap().1
                 })
             })
             .collect();
@@ -164,7 +163,7 @@ mod tests {
             fn name(&self) -> &str {
                 "panics once"
             }
-            fn stage(&self, _: &Srs, _: Assignment) -> Result<(), ProveError> {
+            fn stage(&self, _: &Srs, _: Partition) -> Result<(), ProveError> {
                 Ok(())
             }
             fn kernels(&self, _: &Srs, (): (), _: &mut Timings) -> Result<(KernelSums, ()), ProveError> {
@@ -181,8 +180,8 @@ mod tests {
         let prove = || {
             let (srs, device) = (srs.clone(), device.clone());
             thread::spawn(move || {
-                let assignment = Assignment::synthesize(toy()).unwrap();
-                device.prove(&srs, assignment, Blinding::random(rand::thread_rng()))
+                let partition = toy().partition();
+                device.prove(&srs, partition, Blinding::random(rand::thread_rng()))
             })
             .join()
         };

@@ -2,9 +2,11 @@
 //! (outside it). See Groth, "On the Size of Pairing-based Non-interactive Arguments" (2016), section 3.2, for the proof
 //! elements.
 
+use std::sync::Arc;
+
 use bellperson::groth16::{Proof, VerifyingKey};
 use blstrs::{Bls12, G1Projective, G2Projective, Scalar};
-use cuzk_synth::assignment::Assignment;
+use cuzk_synth::{r1cs::R1cs, witness::CompactWitness};
 use ff::Field;
 use group::{Curve, prime::PrimeCurveAffine};
 use rand::RngCore;
@@ -43,6 +45,32 @@ impl Blinding {
     }
 }
 
+/// What is to be proven: a circuit's constraint system and a witness of it.
+#[derive(Clone, Debug)]
+pub struct Partition {
+    /// The constraint system, shared by all partitions of the circuit.
+    pub r1cs: Arc<R1cs>,
+    /// The values of its variables.
+    pub witness: CompactWitness,
+}
+
+impl Partition {
+    /// Whether the witness has a value for every variable.
+    ///
+    /// # Errors
+    /// What does not fit, with both numbers.
+    pub fn is_whole(&self) -> Result<(), ProveError> {
+        let (inputs, aux) = (self.witness.inputs().len(), self.witness.num_aux());
+        if (inputs, aux) == (self.r1cs.num_inputs, self.r1cs.num_aux) {
+            return Ok(());
+        }
+        Err(ProveError::Input(format!(
+            "the witness has {inputs} public inputs and {aux} auxiliary variables, the circuit {} and {}",
+            self.r1cs.num_inputs, self.r1cs.num_aux
+        )))
+    }
+}
+
 /// The sums that the kernel phase leaves behind.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelSums {
@@ -67,7 +95,7 @@ pub trait Backend: Send + Sync {
     fn name(&self) -> &str;
 
     /// Prepares a partition. Runs outside the lock, at the same time as other partitions' kernels.
-    fn stage(&self, srs: &Srs, assignment: Assignment) -> Result<Self::Staged, ProveError>;
+    fn stage(&self, srs: &Srs, partition: Partition) -> Result<Self::Staged, ProveError>;
 
     /// Everything that needs the device. Runs under its lock.
     fn kernels(

@@ -1,9 +1,15 @@
 //! Small circuits for tests, their parameters made by bellperson, and the tests that compare a whole proof.
 
+use std::sync::Arc;
+
 use bellpepper_core::{Circuit, ConstraintSystem, LinearCombination, SynthesisError, Variable};
 use bellperson::groth16::{self, Parameters};
 use blstrs::{Bls12, G1Projective, G2Projective, Scalar};
-use cuzk_synth::{assignment::Assignment, r1cs::R1cs};
+use cuzk_synth::{
+    assignment::Assignment,
+    r1cs::{Check, R1cs},
+    witness::CompactWitness,
+};
 use ff::Field;
 use group::Group;
 use proptest::prelude::*;
@@ -14,8 +20,8 @@ use crate::{
     cpu::Cpu,
     device::Device,
     generate::{Trapdoor, WriteError, write_parameters},
-    prover::Blinding,
-    srs::{self, Srs, Writer},
+    prover::{Blinding, Partition},
+    srs::{self, Query, Srs, Writer},
 };
 
 /// A random satisfiable circuit: products of random linear combinations, with inputs allocated in between.
@@ -99,14 +105,22 @@ impl Toy {
         .unwrap()
     }
 
+    /// The circuit with its values, ready to be proven.
+    pub(crate) fn partition(&self) -> Partition {
+        Partition {
+            r1cs: Arc::new(R1cs::record(self.blank()).unwrap()),
+            witness: CompactWitness::of_circuit(self.clone()).unwrap(),
+        }
+    }
+
     /// The same in our form.
     pub(crate) fn srs(parameters: &Parameters<Bls12>) -> Srs {
+        let arithmetic = Arithmetic::current();
         let g1 = [&parameters.h, &parameters.l, &parameters.a, &parameters.b_g1];
         Srs::new(
-            Arithmetic::current(),
             parameters.vk.clone(),
-            g1.map(|points| points.to_vec()),
-            parameters.b_g2.to_vec(),
+            g1.map(|points| Query::in_memory(arithmetic, points)),
+            Query::in_memory(arithmetic, &parameters.b_g2),
         )
     }
 }
@@ -141,14 +155,30 @@ fn agrees_with_bellperson(toy: &Toy) {
     let assignment = Assignment::synthesize(toy.clone()).unwrap();
     assert_eq!(assignment.first_unsatisfied(), None);
     let inputs = assignment.inputs[1..].to_vec();
+    let Partition { r1cs, witness } = toy.partition();
+    assert_eq!(r1cs.multiply(&r1cs.a, &witness), assignment.a);
+    assert_eq!(r1cs.multiply(&r1cs.b, &witness), assignment.b);
+    assert_eq!(r1cs.multiply(&r1cs.c, &witness), assignment.c);
+    assert_eq!(r1cs.density, assignment.density);
+    assert_eq!(witness.to_plain(), assignment.aux);
+    assert_eq!(r1cs.first_unsatisfied(&witness, Check::Full), None);
     let blinding = Blinding::random(rand::thread_rng());
     let reference = groth16::create_proof(toy.clone(), &parameters, blinding.r, blinding.s).unwrap();
     for arithmetic in Arithmetic::available() {
-        let srs = srs::read(&path, arithmetic).unwrap();
         let cpu = Device::new(Cpu::new(arithmetic));
-        let (proof, _) = cpu.prove(&srs, assignment.clone(), blinding).unwrap();
-        assert_eq!(proof, reference, "{arithmetic:?}");
-        assert!(groth16::verify_proof(&srs.prepared, &proof, &inputs).unwrap());
+        let rows = folder.path().join(format!("{arithmetic:?}.rows"));
+        let source = "000102030405060708090a0b0c0d0e0f".parse().unwrap();
+        let convert = |unchanged| srs::open_or_convert(&path, source, &rows, unchanged, arithmetic).unwrap();
+        let (converted, now) = convert(true);
+        assert!(now, "there was no file before");
+        let (opened, now) = convert(true);
+        assert!(!now, "the file is used again");
+        for srs in [srs::read(&path, arithmetic).unwrap(), converted, opened] {
+            let (proof, _) = cpu.prove(&srs, toy.partition(), blinding).unwrap();
+            assert_eq!(proof, reference, "{arithmetic:?}");
+            assert!(groth16::verify_proof(&srs.prepared, &proof, &inputs).unwrap());
+        }
+        assert!(convert(false).1, "a file that somebody may have changed is made again");
     }
 }
 
@@ -203,9 +233,8 @@ fn a_free_variable_is_refused() {
 fn parameters_of_another_circuit_are_refused() {
     let toy = |constraints| Toy { seed: 3, constraints, percent_inputs: 10, b_constant: false, blank: false };
     let srs = Toy::srs(&toy(12).reference_parameters(&trapdoor()));
-    let assignment = Assignment::synthesize(toy(13)).unwrap();
     let error = Device::new(Cpu::new(Arithmetic::current()))
-        .prove(&srs, assignment, Blinding::random(rand::thread_rng()))
+        .prove(&srs, toy(13).partition(), Blinding::random(rand::thread_rng()))
         .unwrap_err();
     assert!(error.to_string().contains("of another circuit"), "{error}");
 }

@@ -13,6 +13,22 @@ impl Bitmap {
         Self { words: vec![0; len.div_ceil(64)], len }
     }
 
+    /// A bitmap of `len` ones.
+    pub fn ones(len: usize) -> Self {
+        let mut words = vec![u64::MAX; len.div_ceil(64)];
+        if let (Some(last), rest @ 1..) = (words.last_mut(), len % 64) {
+            *last = (1 << rest) - 1;
+        }
+        Self { words, len }
+    }
+
+    /// The bitmap of these words (see [`Bitmap::words`]). `None` if they are not those of a bitmap of `len` positions.
+    pub fn from_words(words: Vec<u64>, len: usize) -> Option<Self> {
+        let rest = len % 64;
+        let clean = rest == 0 || words.last().is_none_or(|last| last >> rest == 0);
+        (words.len() == len.div_ceil(64) && clean).then_some(Self { words, len })
+    }
+
     /// Number of positions.
     pub fn len(&self) -> usize {
         self.len
@@ -71,10 +87,60 @@ impl Bitmap {
         })
     }
 
+    /// Appends the `count` lowest bits of `bits`; the others must be zero.
+    #[inline]
+    pub fn push_bits(&mut self, bits: u64, count: usize) {
+        debug_assert!(count <= 64 && (count == 64 || bits >> count == 0));
+        if count == 0 {
+            return;
+        }
+        let used = self.len % 64;
+        if used == 0 {
+            self.words.push(bits);
+        } else {
+            *self.words.last_mut().expect("a word is begun") |= bits << used;
+            if used + count > 64 {
+                self.words.push(bits >> (64 - used));
+            }
+        }
+        self.len += count;
+    }
+
+    /// Appends the bits of `self` at the positions where `mask` is one, packed, to `packed`.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    pub fn select_into(&self, mask: &Self, packed: &mut Self) {
+        assert_eq!(self.len, mask.len, "bits and mask are of one length");
+        for (&bits, &mask) in self.words.iter().zip(&mask.words) {
+            packed.push_bits(compress(bits, mask), mask.count_ones() as usize);
+        }
+    }
+
     /// The bits as words, position `i` at bit `i % 64` of word `i / 64`; bits past the length are zero.
     pub fn words(&self) -> &[u64] {
         &self.words
     }
+}
+
+/// The bits of `bits` where `mask` is one, moved together to the low end.
+#[inline]
+fn compress(bits: u64, mask: u64) -> u64 {
+    if mask == u64::MAX {
+        return bits;
+    }
+    let mut packed = 0;
+    let (mut rest, mut place) = (mask, 0);
+    while rest != 0 {
+        // A run of ones is moved as one: masks of circuits have few of them.
+        let start = rest.trailing_zeros();
+        let run = (!(rest >> start)).trailing_zeros();
+        let ones = if run >= 64 { u64::MAX } else { (1 << run) - 1 };
+        packed |= (bits >> start & ones) << place;
+        place += run;
+        rest &= !(ones << start);
+    }
+    packed
 }
 
 #[cfg(test)]
@@ -101,5 +167,33 @@ mod tests {
             prop_assert_eq!(pushed.count_ones(), ones.len());
             prop_assert!((0..bits.len()).all(|i| pushed.get(i) == bits[i]));
         }
+    }
+
+    proptest! {
+        #[test]
+        fn selection_packs(pairs in proptest::collection::vec(any::<(bool, bool)>(), 0..300), dense in any::<bool>()) {
+            let (mut bits, mut mask, mut packed) = (Bitmap::default(), Bitmap::default(), Bitmap::default());
+            // A selection may begin anywhere within a word.
+            packed.push(true);
+            let mut expected = packed.clone();
+            for (bit, selected) in pairs {
+                let selected = selected || dense;
+                bits.push(bit);
+                mask.push(selected);
+                if selected {
+                    expected.push(bit);
+                }
+            }
+            bits.select_into(&mask, &mut packed);
+            prop_assert_eq!(packed, expected);
+            prop_assert_eq!(Bitmap::from_words(bits.words().to_vec(), bits.len()), Some(bits));
+        }
+    }
+
+    #[test]
+    fn words_past_the_length_are_refused() {
+        assert_eq!(Bitmap::from_words(vec![4], 2), None);
+        assert_eq!(Bitmap::from_words(vec![0, 0], 64), None);
+        assert!(Bitmap::from_words(vec![3], 2).is_some());
     }
 }

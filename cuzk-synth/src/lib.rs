@@ -3,8 +3,10 @@
 //!
 //! * [`porep`]: a PoRep request, checked and ready to be synthesized, partition by partition;
 //! * [`c1`]: the C1 output as data, its parsing and its checks;
-//! * [`assignment`]: the witness and the constraint values of one partition;
-//! * [`r1cs`]: the constraint matrices of a circuit, recorded once;
+//! * [`witness`]: the witness of one partition, compact;
+//! * [`r1cs`]: the constraint matrices of a circuit, recorded once and kept in a file; their values at a witness;
+//! * [`path`]: where in a circuit a constraint comes from;
+//! * [`assignment`]: witness and constraint values of one partition in plain form, the reference for both;
 //! * [`circuit`], [`registered`]: names and tables; [`sample`]: bundled C1 outputs.
 
 pub mod assignment;
@@ -12,7 +14,10 @@ pub mod bitmap;
 pub mod c1;
 pub mod circuit;
 pub mod error;
+pub mod path;
 pub mod porep;
 pub mod r1cs;
 pub mod registered;
 pub mod sample;
+mod visit;
+pub mod witness;

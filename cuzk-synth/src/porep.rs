@@ -37,8 +37,10 @@ use crate::{
     },
     circuit::{CircuitId, CircuitKind, SectorSize},
     error::InputError,
+    path::constraint_path,
     r1cs::{R1cs, RecordError},
     registered::SealProof,
+    witness::CompactWitness,
 };
 
 /// What the request says besides the C1 output; each must agree with what is inside.
@@ -129,12 +131,21 @@ impl PorepTask {
         self.partitions.len()
     }
 
-    /// Synthesizes partition `k`.
+    /// The witness of partition `k`.
     ///
     /// # Panics
     /// If there is no partition `k`.
-    pub fn synthesize(&self, k: usize) -> Result<Assignment, SynthesisError> {
-        self.partitions.synthesize(k)
+    pub fn witness(&self, k: usize) -> Result<CompactWitness, SynthesisError> {
+        self.partitions.witness(k)
+    }
+
+    /// Witness and constraint values of partition `k` in plain form: what [`Self::witness`] and the recorded matrices are
+    /// compared with.
+    ///
+    /// # Panics
+    /// If there is no partition `k`.
+    pub fn assignment(&self, k: usize) -> Result<Assignment, SynthesisError> {
+        self.partitions.assignment(k)
     }
 
     /// Public inputs of partition `k`, without ONE, as a verifier derives them: from the commitments and the seed, not
@@ -191,13 +202,32 @@ pub fn record(circuit: CircuitId) -> Result<Result<R1cs, RecordError>, InputErro
     impl ForShape for Record {
         type Output = Result<R1cs, RecordError>;
         fn run<Tree: MerkleTreeTrait + 'static>(self, config: &PoRepConfig) -> Self::Output {
-            let setup = setup_params(config).expect("the setup of a built sector size is known");
-            let params = StackedDrg::<Tree, DefaultPieceHasher>::setup(&setup)
-                .expect("the graph of a built sector size is known");
-            R1cs::record(Compound::<Tree>::blank_circuit(&params))
+            R1cs::record(blank::<Tree>(config))
         }
     }
     for_shape(circuit, Record)
+}
+
+/// Where constraint `index` of a circuit comes from (see [`constraint_path`]). Takes as long as a synthesis.
+///
+/// # Errors
+/// For circuits that are not built.
+pub fn path_of_constraint(circuit: CircuitId, index: usize) -> Result<Option<String>, InputError> {
+    struct Find(usize);
+    impl ForShape for Find {
+        type Output = Option<String>;
+        fn run<Tree: MerkleTreeTrait + 'static>(self, config: &PoRepConfig) -> Self::Output {
+            constraint_path(blank::<Tree>(config), self.0)
+        }
+    }
+    for_shape(circuit, Find(index))
+}
+
+fn blank<Tree: MerkleTreeTrait + 'static>(config: &PoRepConfig) -> StackedCircuit<Tree, DefaultPieceHasher> {
+    let setup = setup_params(config).expect("the setup of a built sector size is known");
+    let params =
+        StackedDrg::<Tree, DefaultPieceHasher>::setup(&setup).expect("the graph of a built sector size is known");
+    Compound::<Tree>::blank_circuit(&params)
 }
 
 type Compound<Tree> = StackedCompound<Tree, DefaultPieceHasher>;
@@ -297,7 +327,8 @@ fn check_replica_id(c1: &C1Output, seal: &SealProof, claims: &Claims) -> Result<
 /// The partitions of a sector, whatever its tree shape.
 trait Partitions: Send + Sync {
     fn len(&self) -> usize;
-    fn synthesize(&self, k: usize) -> Result<Assignment, SynthesisError>;
+    fn witness(&self, k: usize) -> Result<CompactWitness, SynthesisError>;
+    fn assignment(&self, k: usize) -> Result<Assignment, SynthesisError>;
     fn public_inputs(&self, k: usize) -> Result<Vec<Scalar>, VerifyError>;
     fn verify_seal(&self, key: &PreparedVerifyingKey<Bls12>, proof: &[u8]) -> Result<bool, VerifyError>;
 }
@@ -370,6 +401,17 @@ where
     }
 }
 
+impl<Tree> Sector<Tree>
+where
+    Tree: MerkleTreeTrait<Hasher = DefaultTreeHasher> + 'static,
+{
+    fn circuit(&self, k: usize) -> Result<StackedCircuit<Tree, DefaultPieceHasher>, SynthesisError> {
+        // It fails for partitions without proofs or with different roots only, which the checks let none pass.
+        Compound::circuit(&self.public, (), &self.proofs[k], &self.params, Some(k))
+            .map_err(|_| SynthesisError::AssignmentMissing)
+    }
+}
+
 /// The part of the C1 output that becomes the circuit's private inputs, in the upstream types.
 #[derive(Deserialize)]
 struct UpstreamOutput<Proof> {
@@ -385,11 +427,12 @@ where
         self.proofs.len()
     }
 
-    fn synthesize(&self, k: usize) -> Result<Assignment, SynthesisError> {
-        let circuit: StackedCircuit<Tree, DefaultPieceHasher> =
-            Compound::circuit(&self.public, (), &self.proofs[k], &self.params, Some(k))
-                .map_err(|_| SynthesisError::AssignmentMissing)?;
-        Assignment::synthesize(circuit)
+    fn witness(&self, k: usize) -> Result<CompactWitness, SynthesisError> {
+        CompactWitness::of_circuit(self.circuit(k)?)
+    }
+
+    fn assignment(&self, k: usize) -> Result<Assignment, SynthesisError> {
+        Assignment::synthesize(self.circuit(k)?)
     }
 
     fn public_inputs(&self, k: usize) -> Result<Vec<Scalar>, VerifyError> {

@@ -6,7 +6,7 @@
 
 use std::{num::NonZeroU32, path::PathBuf};
 
-use cuzk_synth::circuit::CircuitId;
+use cuzk_synth::{circuit::CircuitId, r1cs::Check};
 use toml::Value;
 
 use super::{
@@ -156,6 +156,8 @@ schema! {
     synthesis: Synthesis {
         /// CPU threads for synthesis; 0 means as many as this process may use cores.
         threads: u32 = 0,
+        /// How much of a witness is checked against the constraints before it is proven: "off", "sampled" or "full".
+        check: Check = Check::Sampled,
     }
 
     /// What a client may send.

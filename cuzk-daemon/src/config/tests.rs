@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use cuzk_synth::r1cs::Check;
+
 use super::*;
 
 fn sources(file: &str) -> Sources {
@@ -88,6 +90,8 @@ fn all_keys_can_be_set() {
         policy = "never"
         [scheduler]
         max_queued_bytes = "1GiB"
+        [synthesis]
+        check = "full"
         [logging]
         level = "debug"
         format = "json"
@@ -102,6 +106,7 @@ fn all_keys_can_be_set() {
     assert_eq!(config.gpus.gpu_workers_per_device.get(), 3);
     assert_eq!(config.gpus.policy, GpuPolicy::Never);
     assert_eq!(config.scheduler.max_queued_bytes, ByteSize::from_gib(1));
+    assert_eq!(config.synthesis.check, Check::Full);
     assert_eq!(config.logging.format, LogFormat::Json);
 }
 

@@ -5,6 +5,8 @@ use std::fmt;
 use toml::Value;
 use tracing_subscriber::EnvFilter;
 
+use cuzk_synth::r1cs::Check;
+
 use super::{
     setting::{Setting, from_string, mismatch},
     units::ByteSize,
@@ -133,6 +135,28 @@ impl Setting for GpuPolicy {
             Self::Required => "required",
             Self::Prefer => "prefer",
             Self::Never => "never",
+        }
+        .into()
+    }
+}
+
+impl Setting for Check {
+    const EXPECTS: &'static str = "\"off\", \"sampled\" or \"full\"";
+
+    fn from_toml(value: &Value) -> Result<Self, String> {
+        match value.as_str() {
+            Some("off") => Ok(Self::Off),
+            Some("sampled") => Ok(Self::Sampled),
+            Some("full") => Ok(Self::Full),
+            _ => Err(mismatch::<Self>(value)),
+        }
+    }
+
+    fn to_toml(&self) -> Value {
+        match self {
+            Self::Off => "off",
+            Self::Sampled => "sampled",
+            Self::Full => "full",
         }
         .into()
     }

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use crate::arith::backend::Backend;
 use crate::arith::ifma::Fr;
 use crate::arith::ifma::ntt::MIN_LOG_N;
-use crate::arith::memory::huge_vec;
+use crate::arith::memory::{huge_filled, huge_vec};
 use crate::arith::{ifma, portable};
 
 /// 2^log_n elements of Fr, in natural order.
@@ -31,14 +31,25 @@ impl FrVec {
     /// below 2^7. In parallel, about 4 ns per element and thread.
     pub fn with_backend(backend: Backend, scalars: &[Scalar], log_n: u32) -> Self {
         assert!(scalars.len() <= 1 << log_n, "{} scalars for 2^{log_n} places", scalars.len());
+        Self::from_fn(backend, log_n, |first, values| {
+            let rest = scalars.get(first..).unwrap_or(&[]);
+            let count = rest.len().min(values.len());
+            values[..count].copy_from_slice(&rest[..count]);
+            values[count..].fill(Scalar::default());
+        })
+    }
+
+    /// As [`FrVec::with_backend`], of values that `fill` writes: element `first` and those after it. It is called for
+    /// chunks of a few thousand elements, in parallel, so that the values are converted while they are in the cache and
+    /// no other copy of the vector ever exists.
+    pub fn from_fn(backend: Backend, log_n: u32, fill: impl Fn(usize, &mut [Scalar]) + Sync) -> Self {
         let form = match backend.checked() {
             // SAFETY: `checked` saw the instructions. So it was for every vector of this form, in what follows.
-            Backend::Ifma if log_n >= MIN_LOG_N => Form::Ifma(unsafe { load(scalars, log_n) }),
+            Backend::Ifma if log_n >= MIN_LOG_N => Form::Ifma(unsafe { load(log_n, fill) }),
             _ => {
-                let mut padded = huge_vec(1 << log_n);
-                padded.extend_from_slice(scalars);
-                padded.resize(1 << log_n, Scalar::default());
-                Form::Portable(padded)
+                let mut values = huge_filled(1 << log_n, Scalar::default());
+                values.par_chunks_mut(8 * CHUNK).enumerate().for_each(|(i, values)| fill(8 * CHUNK * i, values));
+                Form::Portable(values)
             }
         };
         Self { log_n, form }
@@ -101,24 +112,21 @@ pub fn quotient_h(a: FrVec, b: FrVec, c: Option<FrVec>) -> Vec<Scalar> {
 /// Vectors per task.
 const CHUNK: usize = 1 << 9;
 
-unsafe fn load(scalars: &[Scalar], log_n: u32) -> Vec<Fr> {
+unsafe fn load(log_n: u32, fill: impl Fn(usize, &mut [Scalar]) + Sync) -> Vec<Fr> {
     let n = 1usize << (log_n - 3);
     let mut vectors: Vec<Fr> = huge_vec(n);
-    vectors.spare_capacity_mut()[..n].par_chunks_mut(CHUNK).enumerate().for_each(|(i, places)| {
-        let rest = scalars.get(8 * CHUNK * i..).unwrap_or(&[]);
-        for (v, place) in places.iter_mut().enumerate() {
-            let eight = rest.get(8 * v..).unwrap_or(&[]);
-            let mut padded = [Scalar::default(); 8];
-            let from = if eight.len() >= 8 {
-                eight.as_ptr()
-            } else {
-                padded[..eight.len()].copy_from_slice(eight);
-                padded.as_ptr()
-            };
-            // SAFETY: the caller vouches for the features; eight scalars, which are transparent over blst's.
-            unsafe { Fr::from_blst_to(from.cast(), place.as_mut_ptr()) };
-        }
-    });
+    let scratch = || vec![Scalar::default(); 8 * CHUNK.min(n)];
+    vectors.spare_capacity_mut()[..n].par_chunks_mut(CHUNK).enumerate().for_each_init(
+        scratch,
+        |scratch, (i, places)| {
+            let values = &mut scratch[..8 * places.len()];
+            fill(8 * CHUNK * i, values);
+            for (eight, place) in values.chunks_exact(8).zip(places) {
+                // SAFETY: the caller vouches for the features; eight scalars, which are transparent over blst's.
+                unsafe { Fr::from_blst_to(eight.as_ptr().cast(), place.as_mut_ptr()) };
+            }
+        },
+    );
     // SAFETY: every place was written just now.
     unsafe { vectors.set_len(n) };
     vectors

@@ -46,11 +46,52 @@ impl<C: Curve> Table<C> {
         }
     }
 
-    /// Bytes of memory that the points take.
-    pub fn bytes(&self) -> u64 {
+    /// A table without points in the form of `backend`, to be refilled.
+    pub fn empty(backend: Backend) -> Self {
+        match backend.checked() {
+            Backend::Ifma => Self::Ifma(ifma::rows::Rows::empty()),
+            Backend::Portable => Self::Portable(Vec::new()),
+        }
+    }
+
+    /// Bytes a point takes in the form of `backend`.
+    pub fn point_bytes(backend: Backend) -> usize {
+        match backend {
+            Backend::Ifma => size_of::<ifma::point_field::Row<C::Field>>(),
+            Backend::Portable => size_of::<C::Affine>(),
+        }
+    }
+
+    /// The points as they are in memory, to be kept in a file for this machine and this form of table.
+    pub fn as_bytes(&self) -> &[u8] {
         match self {
-            Self::Ifma(rows) => size_of_val(rows.rows()) as u64,
-            Self::Portable(points) => size_of_val(&points[..]) as u64,
+            Self::Ifma(rows) => rows.as_bytes(),
+            // SAFETY: an affine point of blst is its coordinates' limbs, without padding.
+            Self::Portable(points) => unsafe {
+                core::slice::from_raw_parts(points.as_ptr().cast(), size_of_val(&points[..]))
+            },
+        }
+    }
+
+    /// Replaces the table by `n` points, none the identity, which `fill` writes as [`Self::as_bytes`] gave them. The
+    /// memory is kept if it suffices. After an error the table is empty.
+    ///
+    /// Whoever fills in anything else gets wrong sums.
+    pub fn refill<E>(&mut self, n: usize, fill: impl FnOnce(&mut [u8]) -> Result<(), E>) -> Result<(), E> {
+        match self {
+            Self::Ifma(rows) => rows.refill(n, fill),
+            Self::Portable(points) => {
+                points.clear();
+                points.resize(n, C::Affine::default());
+                // SAFETY: as in `as_bytes`; limbs may be any bits.
+                let filled = fill(unsafe {
+                    core::slice::from_raw_parts_mut(points.as_mut_ptr().cast(), size_of_val(&points[..]))
+                });
+                if filled.is_err() {
+                    points.clear();
+                }
+                filled
+            }
         }
     }
 

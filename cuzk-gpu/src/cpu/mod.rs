@@ -2,16 +2,18 @@
 
 mod selection;
 
-use blstrs::G2Projective;
-use cuzk_synth::assignment::Assignment;
+use blstrs::{G1Projective, G2Projective};
+use cuzk_synth::r1cs::Matrix;
 
 use crate::{
     arith::{
         backend::Backend as Arithmetic,
+        curve::G1,
         fr_vec::{FrVec, quotient_h},
+        table::Table,
     },
-    prover::{Backend, KernelSums, ProveError},
-    srs::Srs,
+    prover::{Backend, KernelSums, Partition, ProveError},
+    srs::{Query, Srs},
     timing::{Phase, Timings},
 };
 use selection::Selection;
@@ -46,35 +48,50 @@ impl Backend for Cpu {
         "cpu"
     }
 
-    fn stage(&self, _: &Srs, assignment: Assignment) -> Result<Staged, ProveError> {
-        let Assignment { inputs, aux, a, b, density, .. } = assignment;
-        let log_n = a.len().next_power_of_two().trailing_zeros();
-        let b_inputs = density.b_inputs.iter_ones().map(|i| &inputs[i]);
-        let b_aux = density.b_aux.iter_ones().map(|i| &aux[i]);
-        // All inputs occur in A.
-        let a_aux = density.a_aux.iter_ones().map(|i| &aux[i]);
+    fn stage(&self, _: &Srs, Partition { r1cs, witness }: Partition) -> Result<Staged, ProveError> {
+        let log_n = r1cs.log_domain();
+        let rows = |matrix: &Matrix| {
+            FrVec::from_fn(self.arithmetic, log_n, |first, values| r1cs.fill(matrix, &witness, first, values))
+        };
+        let density = &r1cs.density;
+        let b_inputs: Vec<_> = density.b_inputs.iter_ones().map(|i| witness.inputs()[i]).collect();
         Ok(Staged {
-            l: Selection::of(aux.iter()),
-            a: Selection::of(inputs.iter().chain(a_aux)),
-            b: Selection::of(b_inputs.chain(b_aux)),
-            a_rows: FrVec::with_backend(self.arithmetic, &a, log_n),
-            b_rows: FrVec::with_backend(self.arithmetic, &b, log_n),
+            a_rows: rows(&r1cs.a),
+            b_rows: rows(&r1cs.b),
+            l: Selection::new(&[], &witness, None),
+            // All inputs occur in A.
+            a: Selection::new(witness.inputs(), &witness, Some(&density.a_aux)),
+            b: Selection::new(&b_inputs, &witness, Some(&density.b_aux)),
         })
     }
 
     fn kernels(&self, srs: &Srs, staged: Staged, timings: &mut Timings) -> Result<(KernelSums, Selection), ProveError> {
         // C is not needed: on the domain it is the product of A and B, or the proof does not verify.
         let h = timings.measure(Phase::Quotient, || quotient_h(staged.a_rows, staged.b_rows, None));
+        let mut scratch = Table::empty(self.arithmetic);
+        let mut sum = |query: &Query<G1>, phase, f: &dyn Fn(&Table<G1>) -> G1Projective| {
+            let table = timings.measure(Phase::Points, || query.table(&mut scratch)).map_err(|e| self.failed(&e))?;
+            Ok::<_, ProveError>(timings.measure(phase, || f(table)))
+        };
         let sums = KernelSums {
-            h: timings.measure(Phase::MsmH, || srs.h.msm(&h)),
-            l: timings.measure(Phase::MsmL, || staged.l.sum(&srs.l)),
-            a: timings.measure(Phase::MsmA, || staged.a.sum(&srs.a)),
-            b_g1: timings.measure(Phase::MsmBG1, || staged.b.sum(&srs.b_g1)),
+            h: sum(&srs.h, Phase::MsmH, &|table| table.msm(&h))?,
+            l: sum(&srs.l, Phase::MsmL, &|table| staged.l.sum(table))?,
+            a: sum(&srs.a, Phase::MsmA, &|table| staged.a.sum(table))?,
+            b_g1: sum(&srs.b_g1, Phase::MsmBG1, &|table| staged.b.sum(table))?,
         };
         Ok((sums, staged.b))
     }
 
     fn b_g2(&self, srs: &Srs, b: Selection) -> Result<G2Projective, ProveError> {
-        Ok(b.sum(&srs.b_g2))
+        let mut scratch = Table::empty(self.arithmetic);
+        let table = srs.b_g2.table(&mut scratch).map_err(|e| self.failed(&e))?;
+        Ok(b.sum(table))
+    }
+}
+
+impl Cpu {
+    fn failed(&self, error: &std::io::Error) -> ProveError {
+        let what = format!("the proving parameters cannot be read: {error}");
+        ProveError::Device { device: self.name().to_owned(), what }
     }
 }

@@ -1,7 +1,7 @@
 //! The witness as a query sees it: which of its points count nothing, once, or a full scalar's times.
 
 use blstrs::Scalar;
-use cuzk_synth::bitmap::Bitmap;
+use cuzk_synth::{bitmap::Bitmap, witness::CompactWitness};
 use ff::Field;
 
 use crate::arith::{curve::Curve, table::Table};
@@ -16,17 +16,34 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Splits the values of a query's variables, in the order of its points.
-    pub(super) fn of<'a>(values: impl Iterator<Item = &'a Scalar>) -> Self {
+    /// The part of a witness that a query is about: these inputs, then the auxiliary variables in `mask` (all without
+    /// one), in the order of the query's points.
+    pub(super) fn new(inputs: &[Scalar], witness: &CompactWitness, mask: Option<&Bitmap>) -> Self {
         let mut selection = Self { ones: Bitmap::default(), indices: Vec::new(), scalars: Vec::new() };
-        for value in values {
-            let one = *value == Scalar::ONE;
-            if !one && *value != Scalar::ZERO {
-                let index = u32::try_from(selection.ones.len()).expect("queries have less than 2^32 points");
-                selection.indices.push(index);
-                selection.scalars.push(*value);
-            }
+        for (i, input) in inputs.iter().enumerate() {
+            let one = *input == Scalar::ONE;
             selection.ones.push(one);
+            if !one && *input != Scalar::ZERO {
+                selection.indices.push(i as u32);
+                selection.scalars.push(*input);
+            }
+        }
+        let place = |i: usize| u32::try_from(inputs.len() + i).expect("queries have less than 2^32 points");
+        match mask {
+            None => {
+                let all = Bitmap::ones(witness.num_aux());
+                witness.ones().select_into(&all, &mut selection.ones);
+                selection.indices.extend(witness.full().iter_ones().map(place));
+                selection.scalars.extend_from_slice(witness.scalars());
+            }
+            Some(mask) => {
+                witness.ones().select_into(mask, &mut selection.ones);
+                let mut full = Bitmap::default();
+                witness.full().select_into(mask, &mut full);
+                selection.indices.extend(full.iter_ones().map(place));
+                let values = witness.full().iter_ones().zip(witness.scalars());
+                selection.scalars.extend(values.filter(|(i, _)| mask.get(*i)).map(|(_, value)| *value));
+            }
         }
         selection
     }
@@ -58,10 +75,24 @@ mod tests {
                     d => Scalar::from(d % 2),
                 })
                 .collect();
-            let expected: G1Projective = points.iter().zip(&values).map(|(p, v)| *p * v).sum();
+            let mut mask = Bitmap::default();
+            values.iter().for_each(|_| mask.push(rng.r#gen()));
+            // The first three are inputs of the query.
+            let witness = CompactWitness::from_plain(vec![Scalar::ONE], values[3..].iter().copied());
+            let mask = Bitmap::from_words(mask.words().to_vec(), 200).unwrap();
+            let selected = {
+                let mut rest = Bitmap::default();
+                (3..200).for_each(|i| rest.push(mask.get(i)));
+                rest
+            };
+            let kept: Vec<usize> = (0..200).filter(|&i| i < 3 || mask.get(i)).collect();
+            let expected: G1Projective = (0..).zip(&kept).map(|(place, &i)| points[place as usize] * values[i]).sum();
+            let whole: G1Projective = points.iter().zip(&values).map(|(p, v)| *p * v).sum();
             for backend in Backend::available() {
                 let table = Table::<G1>::with_backend(backend, &points);
-                assert_eq!(Selection::of(values.iter()).sum(&table), expected);
+                let part = Selection::new(&values[..3], &witness, Some(&selected));
+                assert_eq!(part.sum(&table), expected);
+                assert_eq!(Selection::new(&values[..3], &witness, None).sum(&table), whole);
             }
         }
     }

@@ -123,6 +123,16 @@ impl Verdicts {
         Ok(digest)
     }
 
+    /// Whether a file is the version whose digest is remembered. Reads nothing of it.
+    pub fn is_unchanged(&self, path: &Path) -> bool {
+        let unchanged = || {
+            let path = fs::canonicalize(path)?;
+            let version = Version::of(&fs::metadata(&path)?);
+            io::Result::Ok(self.remembered(&path, &version).is_some())
+        };
+        unchanged().unwrap_or(false)
+    }
+
     /// Remembers the digest of a file that was just written.
     pub fn insert(&self, path: &Path, digest: Digest) -> io::Result<()> {
         let path = fs::canonicalize(path)?;

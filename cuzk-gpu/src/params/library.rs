@@ -109,9 +109,10 @@ pub enum ParamError {
     },
 }
 
-/// A parameter folder. Nothing in it is ever written by a library: parameters are made by command only.
+/// A parameter folder. A library writes nothing there: parameters are made by command only.
 pub struct Library {
     folder: PathBuf,
+    cache: Option<PathBuf>,
     allow_development: bool,
     verdicts: Verdicts,
 }
@@ -125,7 +126,12 @@ pub fn official_digest(path: &Path) -> Option<&'static str> {
 impl Library {
     /// The parameters in `folder`.
     pub fn new(folder: PathBuf, allow_development: bool, verdicts: Verdicts) -> Self {
-        Self { folder, allow_development, verdicts }
+        Self { folder, cache: None, allow_development, verdicts }
+    }
+
+    /// Keeps converted parameters in this folder.
+    pub fn with_cache(self, cache: PathBuf) -> Self {
+        Self { cache: Some(cache), ..self }
     }
 
     /// The folder.
@@ -184,16 +190,35 @@ impl Library {
         Ok(())
     }
 
-    /// Verifies the files of a circuit and reads its parameters: seconds for 2 KiB, minutes for 32 GiB. Parallel on the
-    /// current rayon pool.
+    /// Verifies the files of a circuit and gets its parameters ready: seconds for 2 KiB, minutes for 32 GiB. With a cache
+    /// folder they are converted into a file there the first time, and any later time takes a moment; without one they
+    /// are read into memory. Parallel on the current rayon pool.
     pub fn load(&self, circuit: CircuitId, arithmetic: Backend) -> Result<Srs, ParamError> {
         let found = self.find(circuit)?;
         self.check_lengths_first(&found)?;
         self.verify(&found)?;
         let vk = srs::read_verifying_key(&found.files.vk)?;
-        let srs = srs::read(&found.files.params, arithmetic)?;
+        let srs = self.open(&found, arithmetic)?;
         if srs.vk != vk {
             return Err(ParamError::VkDiffers { params: found.files.params, vk: found.files.vk });
+        }
+        Ok(srs)
+    }
+
+    fn open(&self, found: &Found, arithmetic: Backend) -> Result<Srs, ParamError> {
+        let params = &found.files.params;
+        let Some(cache) = &self.cache else {
+            return Ok(srs::read(params, arithmetic)?);
+        };
+        let io = |error| ParamError::Io { path: cache.clone(), error };
+        std::fs::create_dir_all(cache).map_err(io)?;
+        let source = self.verdicts.digest(params).map_err(io)?;
+        let rows = cache.join(format!("{}-{source}-{arithmetic:?}.rows", found.circuit).to_lowercase());
+        let unchanged = self.verdicts.is_unchanged(&rows);
+        let (srs, converted) = srs::open_or_convert(params, source, &rows, unchanged, arithmetic)?;
+        if converted {
+            // What is remembered is the version of the file; nobody will ask for its digest.
+            self.verdicts.insert(&rows, source).map_err(io)?;
         }
         Ok(srs)
     }

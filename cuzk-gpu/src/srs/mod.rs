@@ -1,23 +1,23 @@
 //! Proving parameters (the structured reference string, SRS) of one circuit.
 
 mod layout;
+mod query;
 mod read;
+mod rows;
 mod write;
 
 use bellperson::groth16::{PreparedVerifyingKey, VerifyingKey, prepare_verifying_key};
-use blstrs::{Bls12, G1Affine, G2Affine};
-use cuzk_synth::assignment::Assignment;
+use blstrs::Bls12;
+use cuzk_synth::r1cs::R1cs;
 
-use crate::arith::{
-    backend::Backend,
-    table::{G1Table, G2Table},
-};
+use crate::arith::{Backend, G1, G2, Table};
 
 pub use layout::{G1_BYTES, G2_BYTES, Layout, Section};
-pub use read::{SrsError, SrsFault, check_layout, read, read_verifying_key};
+pub use query::Query;
+pub use read::{SrsError, SrsFault, check_layout, open_or_convert, read, read_verifying_key};
 pub use write::Writer;
 
-/// The parameters in host memory. Points are in the order of the variables they belong to, public inputs first;
+/// The parameters, in host memory or in a file from which they are read when needed. Points are in the order of the variables they belong to, public inputs first;
 /// `a`, `b_g1` and `b_g2` leave out the variables that do not occur (their point would be the identity).
 pub struct Srs {
     /// The verifying key, for the epilogue.
@@ -25,58 +25,49 @@ pub struct Srs {
     /// The same, prepared for verification.
     pub prepared: PreparedVerifyingKey<Bls12>,
     /// [τ^i t(τ) / δ], one a coefficient of H: the domain size less one.
-    pub h: G1Table,
+    pub h: Query<G1>,
     /// [(β A_i(τ) + α B_i(τ) + C_i(τ)) / δ], one an auxiliary variable.
-    pub l: G1Table,
+    pub l: Query<G1>,
     /// [A_i(τ)].
-    pub a: G1Table,
+    pub a: Query<G1>,
     /// [B_i(τ)] in G1.
-    pub b_g1: G1Table,
+    pub b_g1: Query<G1>,
     /// [B_i(τ)] in G2.
-    pub b_g2: G2Table,
+    pub b_g2: Query<G2>,
 }
 
 impl Srs {
-    /// Puts the parts together, in the form that `arithmetic` works on.
-    pub fn new(
-        arithmetic: Backend,
-        vk: VerifyingKey<Bls12>,
-        [h, l, a, b_g1]: [Vec<G1Affine>; 4],
-        b_g2: Vec<G2Affine>,
-    ) -> Self {
-        // Each list is dropped once its table is there.
-        let table = |points: Vec<G1Affine>| G1Table::with_backend(arithmetic, &points);
-        Self {
-            prepared: prepare_verifying_key(&vk),
-            vk,
-            h: table(h),
-            l: table(l),
-            a: table(a),
-            b_g1: table(b_g1),
-            b_g2: G2Table::with_backend(arithmetic, &b_g2),
-        }
+    /// Puts the parts together.
+    pub(crate) fn new(vk: VerifyingKey<Bls12>, [h, l, a, b_g1]: [Query<G1>; 4], b_g2: Query<G2>) -> Self {
+        Self { prepared: prepare_verifying_key(&vk), vk, h, l, a, b_g1, b_g2 }
     }
 
-    /// Bytes of host memory that the points take.
-    pub fn bytes(&self) -> u64 {
+    /// Bytes of host memory that the points take all the time.
+    pub fn resident_bytes(&self) -> u64 {
         let g1 = [&self.h, &self.l, &self.a, &self.b_g1];
-        g1.iter().map(|table| table.bytes()).sum::<u64>() + self.b_g2.bytes()
+        g1.iter().map(|query| query.resident_bytes()).sum::<u64>() + self.b_g2.resident_bytes()
     }
 
-    /// Whether the parameters are those of the circuit that this assignment is of, as far as their lengths tell.
-    /// Anything else would be found out only by the proof that does not verify.
+    /// Bytes of the points in the form of an arithmetic, wherever they are.
+    pub fn bytes(&self, arithmetic: Backend) -> u64 {
+        let g1 = self.h.len() + self.l.len() + self.a.len() + self.b_g1.len();
+        let (g1_bytes, g2_bytes) = (Table::<G1>::point_bytes(arithmetic), Table::<G2>::point_bytes(arithmetic));
+        (g1 * g1_bytes + self.b_g2.len() * g2_bytes) as u64
+    }
+
+    /// Whether the parameters are those of this constraint system, as far as their lengths tell. Anything else would be
+    /// found out only by the proof that does not verify.
     ///
     /// # Errors
     /// What does not fit, with both numbers.
-    pub fn fits(&self, assignment: &Assignment) -> Result<(), String> {
-        let density = &assignment.density;
-        let domain = assignment.num_constraints().next_power_of_two();
+    pub fn fits(&self, r1cs: &R1cs) -> Result<(), String> {
+        let density = &r1cs.density;
         let b = density.b_inputs.count_ones() + density.b_aux.count_ones();
         let expected = [
-            ("ic", self.vk.ic.len(), assignment.inputs.len()),
-            ("h", self.h.len(), domain - 1),
-            ("l", self.l.len(), assignment.aux.len()),
-            ("a", self.a.len(), assignment.inputs.len() + density.a_aux.count_ones()),
+            ("ic", self.vk.ic.len(), r1cs.num_inputs),
+            ("h", self.h.len(), (1 << r1cs.log_domain()) - 1),
+            ("l", self.l.len(), r1cs.num_aux),
+            ("a", self.a.len(), r1cs.num_inputs + density.a_aux.count_ones()),
             ("b_g1", self.b_g1.len(), b),
             ("b_g2", self.b_g2.len(), b),
         ];

@@ -13,11 +13,15 @@ use blstrs::{Bls12, G1Affine, G2Affine};
 use group::prime::PrimeCurveAffine;
 use rayon::prelude::*;
 
-use crate::arith::backend::Backend;
+use crate::{
+    arith::{Backend, Curve, G1, G2, Table},
+    params::Digest,
+};
 
 use super::{
-    Srs,
+    Query, Srs,
     layout::{G1_BYTES, G2_BYTES, Layout, Misfit, Section, VK_FIXED_BYTES},
+    rows::{self, RowsWriter},
 };
 
 /// Bytes read in one go, a multiple of both point sizes: large enough for the disk, small enough for the caches.
@@ -82,29 +86,55 @@ pub enum SrsFault {
     Changed,
 }
 
-/// Reads a parameter file whole: lengths first, then all points, each checked to be on its curve and not the identity;
-/// the points of the verifying key are checked to be in the prime-order subgroup too. (For the others that check would
-/// take minutes; the file's digest vouches for them.) The points are put in the form that
-/// `arithmetic` works on. Parallel on the current rayon pool.
+/// Reads a parameter file whole into memory: lengths first, then all points, each checked to be on its curve and not the
+/// identity; the points of the verifying key are checked to be in the prime-order subgroup too. (For the others that check
+/// would take minutes; the file's digest vouches for them.) The points are put in the form that `arithmetic` works on.
+/// Parallel on the current rayon pool.
 pub fn read(path: &Path, arithmetic: Backend) -> Result<Srs, SrsError> {
-    in_file(path, |file, metadata| {
-        let layout = scan(file, metadata.len())?;
-        let [ic, h, l, a, b_g1, b_g2] = layout.sections;
-        let vk = read_vk(file, ic)?;
-        let g1 = [
-            read_points(file, h, g1_from_bytes)?,
-            read_points(file, l, g1_from_bytes)?,
-            read_points(file, a, g1_from_bytes)?,
-            read_points(file, b_g1, g1_from_bytes)?,
-        ];
-        let b_g2 = read_points(file, b_g2, g2_from_bytes)?;
-        if !same_version(metadata, &file.metadata()?) {
-            return Err(SrsFault::Changed);
+    let mut g1 = Vec::with_capacity(4);
+    let mut g2 = None;
+    let vk = read_lists(path, |list| {
+        match list {
+            List::G1(points) => g1.push(Query::in_memory(arithmetic, &points)),
+            List::G2(points) => g2 = Some(Query::in_memory(arithmetic, &points)),
+            List::Begin(..) => {}
         }
-        Ok(Srs::new(arithmetic, vk, g1, b_g2))
-    })
+        Ok(())
+    })?;
+    let [h, l, a, b_g1] = <[_; 4]>::try_from(g1).ok().expect("four lists of G1 were read");
+    Ok(Srs::new(vk, [h, l, a, b_g1], g2.expect("one list of G2 was read")))
 }
 
+/// Opens the parameters from the file `rows`, which was converted from `path` (whose digest is `source`) for
+/// `arithmetic` by an earlier call, if `unchanged` and if it is that; otherwise converts them now, as [`read`] reads them,
+/// list by list. Tells whether it did.
+pub fn open_or_convert(
+    path: &Path,
+    source: Digest,
+    rows_path: &Path,
+    unchanged: bool,
+    arithmetic: Backend,
+) -> Result<(Srs, bool), SrsError> {
+    let io = |error: io::Error| SrsError { path: rows_path.to_owned(), fault: error.into() };
+    if unchanged && let Ok(Some(srs)) = rows::open(rows_path, arithmetic, source) {
+        return Ok((srs, false));
+    }
+    let mut writer = None;
+    let create = |lengths, vk: &_| RowsWriter::create(rows_path, arithmetic, source, lengths, vk);
+    read_lists(path, |list| {
+        match list {
+            List::Begin(lengths, vk) => writer = Some(create(lengths, vk)?),
+            List::G1(points) => put(&mut writer, &Table::<G1>::with_backend(arithmetic, &points))?,
+            List::G2(points) => put(&mut writer, &Table::<G2>::with_backend(arithmetic, &points))?,
+        }
+        Ok(())
+    })?;
+    writer.expect("the lists were begun").finish(rows_path).map_err(io)?;
+    match rows::open(rows_path, arithmetic, source).map_err(io)? {
+        Some(srs) => Ok((srs, true)),
+        None => Err(io(io::Error::other("it is not what was just written"))),
+    }
+}
 /// Checks the lengths of a parameter file against its size, without reading any point.
 pub fn check_layout(path: &Path) -> Result<Layout, SrsError> {
     in_file(path, |file, metadata| scan(file, metadata.len()))
@@ -131,6 +161,38 @@ pub fn read_verifying_key(path: &Path) -> Result<VerifyingKey<Bls12>, SrsError> 
         }
         let ic = Section { name: "ic", offset: fixed, points, point_bytes: G1_BYTES };
         read_vk(file, ic)
+    })
+}
+
+fn put<C: Curve>(writer: &mut Option<RowsWriter>, table: &Table<C>) -> io::Result<()> {
+    writer.as_mut().expect("the lists were begun").list(table)
+}
+
+/// What a parameter file has, in its order.
+enum List<'a> {
+    /// The lengths of the lists, and the verifying key.
+    Begin([usize; 5], &'a VerifyingKey<Bls12>),
+    /// `h`, `l`, `a`, `b_g1`.
+    G1(Vec<G1Affine>),
+    /// `b_g2`.
+    G2(Vec<G2Affine>),
+}
+
+/// Reads a file list by list, so that no more than one is in memory.
+fn read_lists(path: &Path, mut sink: impl FnMut(List<'_>) -> io::Result<()>) -> Result<VerifyingKey<Bls12>, SrsError> {
+    in_file(path, |file, metadata| {
+        let layout = scan(file, metadata.len())?;
+        let [ic, h, l, a, b_g1, b_g2] = layout.sections;
+        let vk = read_vk(file, ic)?;
+        sink(List::Begin([h, l, a, b_g1, b_g2].map(|section| section.points as usize), &vk))?;
+        for section in [h, l, a, b_g1] {
+            sink(List::G1(read_points(file, section, g1_from_bytes)?))?;
+        }
+        sink(List::G2(read_points(file, b_g2, g2_from_bytes)?))?;
+        if !same_version(metadata, &file.metadata()?) {
+            return Err(SrsFault::Changed);
+        }
+        Ok(vk)
     })
 }
 

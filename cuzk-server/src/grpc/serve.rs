@@ -108,7 +108,7 @@ pub async fn serve<P: Proving>(
     let mut servers = JoinSet::new();
     for listener in listeners {
         let name = listener.to_string();
-        tracing::info!(listener = name, "serving");
+        tracing::debug!(listener = name, "serving");
         let router = router(budget.clone(), routes.clone());
         let mut closing = closing.clone();
         let closed = async move {

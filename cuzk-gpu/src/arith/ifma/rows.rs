@@ -40,6 +40,36 @@ impl<C: Curve> Rows<C> {
         Self { rows, identities: if any { identities } else { Vec::new() } }
     }
 
+    /// A table without points.
+    pub fn empty() -> Self {
+        Self { rows: Vec::new(), identities: Vec::new() }
+    }
+
+    /// The rows as bytes: 64-bit little-endian limbs, no padding.
+    pub fn as_bytes(&self) -> &[u8] {
+        // SAFETY: a row is an array of limbs and nothing else.
+        unsafe { core::slice::from_raw_parts(self.rows.as_ptr().cast(), size_of_val(&self.rows[..])) }
+    }
+
+    /// Replaces the table by `n` points, none the identity, whose rows `fill` writes as [`Self::as_bytes`] gave them. The
+    /// memory is kept if it suffices. After an error the table is empty.
+    pub fn refill<E>(&mut self, n: usize, fill: impl FnOnce(&mut [u8]) -> Result<(), E>) -> Result<(), E> {
+        self.identities.clear();
+        self.rows.clear();
+        if self.rows.capacity() < n {
+            self.rows = huge_vec(n);
+        }
+        let start = self.rows.as_mut_ptr().cast::<u8>();
+        let bytes = n * size_of::<Row<C::Field>>();
+        // SAFETY: room for `n` rows, zeroed before a reference to them is made; limbs may be any bits.
+        unsafe {
+            start.write_bytes(0, bytes);
+            fill(core::slice::from_raw_parts_mut(start, bytes))?;
+            self.rows.set_len(n);
+        }
+        Ok(())
+    }
+
     /// The rows.
     pub fn rows(&self) -> &[Row<C::Field>] {
         &self.rows

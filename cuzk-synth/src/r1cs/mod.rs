@@ -1,14 +1,25 @@
-//! The constraint matrices of a circuit, recorded once from a blank instance.
+//! The constraint system of a circuit: its matrices, recorded once from a blank instance and kept in a file.
 //!
 //! Columns number all variables, public inputs first: column `i < num_inputs` is input `i` (ONE is 0), column
 //! `num_inputs + j` is auxiliary variable `j`. Circuits allocate inputs between constraints, so the number of inputs
 //! is only known at the end: while recording, a column carries its class in its lowest bit.
 
-use std::collections::HashMap;
+mod cache;
+mod eval;
+mod file;
+mod record;
+mod section;
 
-use bellpepper_core::{Circuit, ConstraintSystem, Index, LinearCombination, SynthesisError, Variable};
+use bellpepper_core::Circuit;
 use blstrs::Scalar;
-use ff::{Field, PrimeField};
+
+use crate::{assignment::Density, bitmap::Bitmap};
+
+pub use cache::{CacheError, cache_path, open_or_record};
+pub use eval::Check;
+pub use file::FileError;
+pub use record::RecordError;
+pub use section::Section;
 
 /// The constraint system of a circuit: (A·w) ∘ (B·w) = C·w.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,46 +34,49 @@ pub struct R1cs {
     pub b: Matrix,
     /// Products.
     pub c: Matrix,
-    /// The distinct coefficients of all three matrices; none is zero.
-    pub coefficients: Vec<Scalar>,
+    /// The distinct coefficients of all three matrices; the first is one, none is zero.
+    pub coefficients: Section<Scalar>,
+    /// Which variables occur in A and B.
+    pub density: Density,
 }
 
-/// A sparse matrix in compressed rows, 6 bytes an entry.
+/// A sparse matrix in compressed rows, 6 bytes an entry and 4 a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Matrix {
     /// Entries of row `i` are `starts[i]..starts[i + 1]`.
-    pub starts: Vec<u64>,
+    pub starts: Section<u32>,
     /// The column of each entry.
-    pub columns: Vec<u32>,
+    pub columns: Section<u32>,
     /// The index of each entry's coefficient.
-    pub values: Vec<u16>,
-}
-
-/// A circuit that cannot be recorded.
-#[derive(Debug, thiserror::Error)]
-pub enum RecordError {
-    /// The circuit itself failed.
-    #[error("synthesis of the blank circuit failed: {0}")]
-    Synthesis(#[from] SynthesisError),
-    /// More distinct coefficients than a 16-bit index can tell apart.
-    #[error("the circuit has more than {} distinct coefficients", 1 << 16)]
-    TooManyCoefficients,
-    /// More variables than a 31-bit index can tell apart.
-    #[error("the circuit has more than {} variables of one class", 1u32 << 31)]
-    TooManyVariables,
+    pub values: Section<u16>,
 }
 
 impl R1cs {
     /// Records a circuit that need not know its values, with the constraint `input_i * 0 = 0` appended for every
     /// public input (see [`crate::assignment::Assignment::synthesize`]).
     pub fn record<C: Circuit<Scalar>>(circuit: C) -> Result<Self, RecordError> {
-        let mut recorder = Recorder::new();
-        recorder.alloc_input(|| "one", || Ok(Scalar::ONE))?;
-        circuit.synthesize(&mut recorder)?;
-        for i in 0..recorder.num_inputs {
-            recorder.enforce(|| "input", |lc| lc + Variable(Index::Input(i)), |lc| lc, |lc| lc);
+        record::record(circuit)
+    }
+
+    /// Puts the parts together and finds the densities.
+    fn new(num_inputs: usize, num_aux: usize, [a, b, c]: [Matrix; 3], coefficients: Section<Scalar>) -> Self {
+        let mut density = Density {
+            a_aux: Bitmap::zeros(num_aux),
+            b_inputs: Bitmap::zeros(num_inputs),
+            b_aux: Bitmap::zeros(num_aux),
+        };
+        for &column in &a.columns[..] {
+            if let Some(j) = (column as usize).checked_sub(num_inputs) {
+                density.a_aux.set(j);
+            }
         }
-        recorder.finish()
+        for &column in &b.columns[..] {
+            match (column as usize).checked_sub(num_inputs) {
+                Some(j) => density.b_aux.set(j),
+                None => density.b_inputs.set(column as usize),
+            }
+        }
+        Self { num_inputs, num_aux, a, b, c, coefficients, density }
     }
 
     /// Number of constraints, the appended ones included.
@@ -79,13 +93,15 @@ impl R1cs {
     pub fn log_domain(&self) -> u32 {
         self.num_constraints().next_power_of_two().trailing_zeros()
     }
+
+    /// Bytes of the matrices, in memory as in a file.
+    pub fn bytes(&self) -> u64 {
+        let matrices = [&self.a, &self.b, &self.c].map(Matrix::bytes);
+        matrices.iter().sum::<u64>() + size_of_val(&self.coefficients[..]) as u64
+    }
 }
 
 impl Matrix {
-    fn empty() -> Self {
-        Self { starts: vec![0], columns: Vec::new(), values: Vec::new() }
-    }
-
     /// Number of rows.
     pub fn num_rows(&self) -> usize {
         self.starts.len() - 1
@@ -97,149 +113,23 @@ impl Matrix {
     }
 
     /// The entries of one row: column and coefficient index.
+    #[inline]
     pub fn row(&self, i: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
         let range = self.starts[i] as usize..self.starts[i + 1] as usize;
         std::iter::zip(&self.columns[range.clone()], &self.values[range])
             .map(|(&column, &value)| (column as usize, value as usize))
     }
-}
 
-/// The lowest bit of a column while recording.
-const AUX: u32 = 1;
-
-struct Recorder {
-    num_inputs: usize,
-    num_aux: usize,
-    matrices: [Matrix; 3],
-    coefficients: Vec<Scalar>,
-    index_of: HashMap<[u8; 32], u16>,
-    error: Option<RecordError>,
-}
-
-impl Recorder {
-    fn push_row(&mut self, which: usize, lc: &LinearCombination<Scalar>) {
-        for (variable, coefficient) in lc.iter() {
-            // A coefficient of zero (a variable added and taken away again) is no occurrence.
-            if bool::from(coefficient.is_zero()) {
-                continue;
-            }
-            let Some(value) = self.index_of(coefficient) else {
-                self.error.get_or_insert(RecordError::TooManyCoefficients);
-                return;
-            };
-            let (index, class) = match variable.0 {
-                Index::Input(i) => (i, 0),
-                Index::Aux(i) => (i, AUX),
-            };
-            if index >= 1 << 31 {
-                self.error.get_or_insert(RecordError::TooManyVariables);
-                return;
-            }
-            let matrix = &mut self.matrices[which];
-            matrix.columns.push((index as u32) << 1 | class);
-            matrix.values.push(value);
-        }
-        let matrix = &mut self.matrices[which];
-        matrix.starts.push(matrix.columns.len() as u64);
-    }
-
-    fn index_of(&mut self, coefficient: &Scalar) -> Option<u16> {
-        // Nearly nine in ten coefficients are the first that a circuit uses: one.
-        if self.coefficients.first() == Some(coefficient) {
-            return Some(0);
-        }
-        let key = coefficient.to_repr();
-        if let Some(&index) = self.index_of.get(&key) {
-            return Some(index);
-        }
-        let index = u16::try_from(self.coefficients.len()).ok()?;
-        self.coefficients.push(*coefficient);
-        self.index_of.insert(key, index);
-        Some(index)
-    }
-
-    fn finish(mut self) -> Result<R1cs, RecordError> {
-        if let Some(error) = self.error {
-            return Err(error);
-        }
-        if self.num_inputs + self.num_aux > u32::MAX as usize {
-            return Err(RecordError::TooManyVariables);
-        }
-        let offset = self.num_inputs as u32;
-        for matrix in &mut self.matrices {
-            for column in &mut matrix.columns {
-                let index = *column >> 1;
-                *column = if *column & AUX == 0 { index } else { offset + index };
-            }
-        }
-        let [a, b, c] = self.matrices;
-        Ok(R1cs { num_inputs: self.num_inputs, num_aux: self.num_aux, a, b, c, coefficients: self.coefficients })
-    }
-}
-
-impl ConstraintSystem<Scalar> for Recorder {
-    type Root = Self;
-
-    fn new() -> Self {
-        Self {
-            num_inputs: 0,
-            num_aux: 0,
-            matrices: [Matrix::empty(), Matrix::empty(), Matrix::empty()],
-            coefficients: vec![Scalar::ONE],
-            index_of: HashMap::new(),
-            error: None,
-        }
-    }
-
-    fn alloc<F, A, AR>(&mut self, _: A, _: F) -> Result<Variable, SynthesisError>
-    where
-        F: FnOnce() -> Result<Scalar, SynthesisError>,
-        A: FnOnce() -> AR,
-        AR: Into<String>,
-    {
-        self.num_aux += 1;
-        Ok(Variable(Index::Aux(self.num_aux - 1)))
-    }
-
-    fn alloc_input<F, A, AR>(&mut self, _: A, _: F) -> Result<Variable, SynthesisError>
-    where
-        F: FnOnce() -> Result<Scalar, SynthesisError>,
-        A: FnOnce() -> AR,
-        AR: Into<String>,
-    {
-        self.num_inputs += 1;
-        Ok(Variable(Index::Input(self.num_inputs - 1)))
-    }
-
-    fn enforce<A, AR, LA, LB, LC>(&mut self, _: A, a: LA, b: LB, c: LC)
-    where
-        A: FnOnce() -> AR,
-        AR: Into<String>,
-        LA: FnOnce(LinearCombination<Scalar>) -> LinearCombination<Scalar>,
-        LB: FnOnce(LinearCombination<Scalar>) -> LinearCombination<Scalar>,
-        LC: FnOnce(LinearCombination<Scalar>) -> LinearCombination<Scalar>,
-    {
-        self.push_row(0, &a(LinearCombination::zero()));
-        self.push_row(1, &b(LinearCombination::zero()));
-        self.push_row(2, &c(LinearCombination::zero()));
-    }
-
-    fn push_namespace<NR, N>(&mut self, _: N)
-    where
-        NR: Into<String>,
-        N: FnOnce() -> NR,
-    {
-    }
-
-    fn pop_namespace(&mut self) {}
-
-    fn get_root(&mut self) -> &mut Self {
-        self
+    fn bytes(&self) -> u64 {
+        (size_of_val(&self.starts[..]) + size_of_val(&self.columns[..]) + size_of_val(&self.values[..])) as u64
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use bellpepper_core::{ConstraintSystem, SynthesisError};
+    use ff::Field;
+
     use super::*;
     use crate::assignment::Assignment;
 

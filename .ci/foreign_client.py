@@ -1,0 +1,116 @@
+"""Starts the daemon and drives it through Python's own gRPC, over TCP and over a unix socket."""
+
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+import grpc
+from grpc_tools import protoc
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+DAEMON = ROOT / "target/release/cuzk-daemon"
+SAMPLE = ROOT / "cuzk-synth/samples/c1-2KiB-v1_1-miner1000-sector43.json"
+LIMIT = 256 << 20
+
+
+def generated(folder):
+    """The modules that protoc makes of our proto."""
+    arguments = ["protoc", f"-I{ROOT / 'proto'}", f"--python_out={folder}", f"--grpc_python_out={folder}"]
+    assert protoc.main([*arguments, "cuzk/v1/proving.proto"]) == 0
+    sys.path.insert(0, folder)
+    from cuzk.v1 import proving_pb2, proving_pb2_grpc
+
+    return proving_pb2, proving_pb2_grpc
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def params():
+    """The development parameters that the tests made, or new ones."""
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
+    for found in sorted(cache.glob("cuzk/dev-params/*-porep-2k-*/*.insecure-dev.json")):
+        if found.with_name(found.name.replace(".insecure-dev.json", ".params")).exists():
+            return found.parent
+    folder = ROOT / "target/foreign-client-params"
+    subprocess.run([DAEMON, "params", "generate", "--circuit", "porep-2k", "--out", folder], check=True)
+    return folder
+
+
+def connect(address):
+    # Over a unix socket Python sends the path as authority, which HTTP/2 forbids and the server rejects.
+    options = [
+        ("grpc.max_send_message_length", LIMIT),
+        ("grpc.max_receive_message_length", LIMIT),
+        ("grpc.default_authority", "localhost"),
+    ]
+    channel = grpc.insecure_channel(address, options)
+    grpc.channel_ready_future(channel).result(timeout=60)
+    return channel
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        pb, rpc = generated(folder)
+        port, sock = free_port(), f"{folder}/cuzk.sock"
+        config = pathlib.Path(folder) / "cuzk.toml"
+        config.write_text(
+            f'[daemon]\nlisten = ["127.0.0.1:{port}", "unix://{sock}"]\n'
+            f'[srs]\nparam_cache = "{params()}"\nallow_dev_params = true\n'
+        )
+        daemon = subprocess.Popen([DAEMON, "serve", "--config", config])
+        try:
+            check(pb, rpc, f"127.0.0.1:{port}", f"unix://{sock}")
+            daemon.send_signal(signal.SIGTERM)
+            assert daemon.wait(timeout=60) == 0, "the daemon did not end well"
+            assert not os.path.exists(sock), "the socket is left behind"
+        finally:
+            daemon.kill()
+    print("foreign client: 1 sector proven over TCP, replayed over a unix socket, bad input refused")
+
+
+def check(pb, rpc, tcp, unix):
+    stub = rpc.ProvingEngineStub(connect(tcp))
+    meta = json.loads(SAMPLE.with_suffix("").with_suffix(".meta.json").read_text())
+    submit = pb.SubmitProofRequest(
+        request_id="[python] 1000/43",
+        proof_kind=pb.POREP_SEAL_COMMIT,
+        sector_size=meta["sector_size"],
+        registered_proof=5,
+        vanilla_proof=SAMPLE.read_bytes(),
+        sector_number=meta["sector_number"],
+        miner_id=meta["miner_id"],
+    )
+    accepted = stub.SubmitProof(submit)
+    begin = time.monotonic()
+    status = stub.GetStatus(pb.GetStatusRequest(), timeout=5)
+    assert sum(q.pending + q.in_progress for q in status.queues) == 1, status
+    print(f"status while proving, after {1000 * (time.monotonic() - begin):.0f} ms: {status.state}")
+    result = stub.AwaitProof(pb.AwaitProofRequest(job_id=accepted.job_id))
+    assert result.status == pb.AwaitProofResponse.COMPLETED, result.error_message
+    assert len(result.proof) == 192
+
+    over_unix = rpc.ProvingEngineStub(connect(unix))
+    again = over_unix.Prove(pb.ProveRequest(submit=submit)).result
+    assert again.proof == result.proof and again.job_id == result.job_id
+
+    submit.miner_id += 1
+    try:
+        over_unix.SubmitProof(submit)
+        raise AssertionError("a wrong miner was accepted")
+    except grpc.RpcError as error:
+        assert error.code() == grpc.StatusCode.INVALID_ARGUMENT, error
+        assert "replica_id" in error.details(), error.details()
+
+
+if __name__ == "__main__":
+    main()
