@@ -6,8 +6,10 @@
 //! * [`listen`]: addresses, and sockets bound without taking anything from anybody
 //! * [`run`]: the life of the daemon, from listeners first to drained last; [`backend`], [`porep`]: who proves
 //! * [`shutdown`], [`notify`], [`logging`]: signals, the supervisor, the log
+//! * [`allocator`]: memory that is kept for the next proof, and given back when none comes
 //! * [`client`]: a connection to a running daemon; [`exit`]: exit codes and errors
 
+pub mod allocator;
 pub mod backend;
 pub mod cli;
 pub mod client;

@@ -175,9 +175,10 @@ impl Proving for PorepProving {
     }
 
     fn load_params(&self, circuit: CircuitId) -> Result<(Params, u64), String> {
-        let srs = self.library.load(circuit, self.settings.arithmetic).map_err(|e| e.to_string())?;
         let r1cs = self.r1cs(circuit)?;
-        srs.fits(&r1cs)?;
+        let found = self.library.find(circuit).map_err(|e| e.to_string())?;
+        srs::check_layout(&found.files.params).map_err(|e| e.to_string())?.fits(&r1cs)?;
+        let srs = self.library.load(circuit, self.settings.arithmetic).map_err(|e| e.to_string())?;
         let bytes = srs.bytes(self.settings.arithmetic) + r1cs.bytes();
         Ok((Params { srs, r1cs: Arc::new(r1cs) }, bytes))
     }

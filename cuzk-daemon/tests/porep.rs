@@ -374,11 +374,23 @@ async fn parameters_of_another_circuit() {
     let sidecar = Sidecar::new(CIRCUIT, "x", 1, digest(&folder.files.params), digest(&folder.files.vk));
     sidecar.write(&folder.files.sidecar).expect("written");
 
+    folder.assert_refused(&["of another circuit", "the circuit needs"]).await;
+}
+
+#[tokio::test]
+async fn parameters_are_evicted_and_loaded_again() {
+    let folder = Folder::new();
     let daemon = start(folder.dir.path(), folder.dir.path().join("s"));
-    let result = prove(&daemon.tcp, request(&ALL[0])).await;
-    assert_eq!(result.status(), Status::Failed);
-    assert!(result.error_message.contains("of another circuit"), "{}", result.error_message);
-    let mut client = client::connect(&daemon.tcp).await.expect("the daemon goes on");
-    let evicted = client.evict_srs(EvictSrsRequest { circuit_id: "porep-2k".into() }).await.expect("answered");
-    assert!(evicted.into_inner().was_loaded);
+    let mut client = client::connect(&daemon.tcp).await.expect("the daemon listens");
+    let preload = || PreloadSrsRequest { circuit_id: "porep-2k".into() };
+    let evict = || EvictSrsRequest { circuit_id: "porep-2k".into() };
+    assert!(!client.evict_srs(evict()).await.expect("answered").into_inner().was_loaded);
+    for _ in 0..2 {
+        assert!(!client.preload_srs(preload()).await.expect("loaded").into_inner().already_loaded);
+        assert!(client.preload_srs(preload()).await.expect("loaded").into_inner().already_loaded);
+        let evicted = client.evict_srs(evict()).await.expect("answered").into_inner();
+        assert!(evicted.was_loaded && evicted.freed_bytes > 0);
+    }
+    let bad = PreloadSrsRequest { circuit_id: "porep-3k".into() };
+    assert_eq!(client.preload_srs(bad).await.expect_err("no such circuit").code(), Code::InvalidArgument);
 }

@@ -1,5 +1,7 @@
 //! Tables of points, and the sums over them: the entrance to both backends.
 
+use core::mem::MaybeUninit;
+
 use blst::blst_fr;
 use blstrs::{G1Projective, G2Projective, Scalar};
 
@@ -73,24 +75,28 @@ impl<C: Curve> Table<C> {
         }
     }
 
-    /// Replaces the table by `n` points, none the identity, which `fill` writes as [`Self::as_bytes`] gave them. The
-    /// memory is kept if it suffices. After an error the table is empty.
+    /// Replaces the table by `n` points, none the identity, which `fill` writes as [`Self::as_bytes`] gave them: anything
+    /// else makes wrong sums. The memory is kept if it suffices. After an error the table is empty.
     ///
-    /// Whoever fills in anything else gets wrong sums.
-    pub fn refill<E>(&mut self, n: usize, fill: impl FnOnce(&mut [u8]) -> Result<(), E>) -> Result<(), E> {
+    /// # Safety
+    /// If `fill` succeeds, it has written every byte.
+    pub unsafe fn refill<E>(
+        &mut self,
+        n: usize,
+        fill: impl FnOnce(&mut [MaybeUninit<u8>]) -> Result<(), E>,
+    ) -> Result<(), E> {
         match self {
-            Self::Ifma(rows) => rows.refill(n, fill),
+            // SAFETY: the caller's.
+            Self::Ifma(rows) => unsafe { rows.refill(n, fill) },
             Self::Portable(points) => {
                 points.clear();
-                points.resize(n, C::Affine::default());
-                // SAFETY: as in `as_bytes`; limbs may be any bits.
-                let filled = fill(unsafe {
-                    core::slice::from_raw_parts_mut(points.as_mut_ptr().cast(), size_of_val(&points[..]))
-                });
-                if filled.is_err() {
-                    points.clear();
-                }
-                filled
+                points.reserve(n);
+                let places = &mut points.spare_capacity_mut()[..n];
+                // SAFETY: the same memory; nothing is demanded of it.
+                fill(unsafe { core::slice::from_raw_parts_mut(places.as_mut_ptr().cast(), size_of_val(places)) })?;
+                // SAFETY: the caller vouches for every byte, and limbs may be any bits.
+                unsafe { points.set_len(n) };
+                Ok(())
             }
         }
     }

@@ -55,27 +55,42 @@ impl Srs {
         (g1 * g1_bytes + self.b_g2.len() * g2_bytes) as u64
     }
 
-    /// Whether the parameters are those of this constraint system, as far as their lengths tell. Anything else would be
-    /// found out only by the proof that does not verify.
+    /// Whether the parameters are those of this constraint system; see [`Layout::fits`].
     ///
     /// # Errors
     /// What does not fit, with both numbers.
     pub fn fits(&self, r1cs: &R1cs) -> Result<(), String> {
-        let density = &r1cs.density;
-        let b = density.b_inputs.count_ones() + density.b_aux.count_ones();
-        let expected = [
-            ("ic", self.vk.ic.len(), r1cs.num_inputs),
-            ("h", self.h.len(), (1 << r1cs.log_domain()) - 1),
-            ("l", self.l.len(), r1cs.num_aux),
-            ("a", self.a.len(), r1cs.num_inputs + density.a_aux.count_ones()),
-            ("b_g1", self.b_g1.len(), b),
-            ("b_g2", self.b_g2.len(), b),
-        ];
-        match expected.iter().find(|(_, found, wanted)| found != wanted) {
-            None => Ok(()),
-            Some((name, found, wanted)) => Err(format!(
-                "the parameters are of another circuit: {found} points in {name}, the circuit needs {wanted}"
-            )),
+        let lengths = [self.vk.ic.len(), self.h.len(), self.l.len(), self.a.len(), self.b_g1.len(), self.b_g2.len()];
+        lengths_fit(lengths, r1cs)
+    }
+}
+
+impl Layout {
+    /// Whether a file of this layout has the parameters of a constraint system, as far as lengths tell. Anything else
+    /// would be found out only by the proof that does not verify.
+    ///
+    /// # Errors
+    /// What does not fit, with both numbers.
+    pub fn fits(&self, r1cs: &R1cs) -> Result<(), String> {
+        lengths_fit(self.sections.map(|section| section.points as usize), r1cs)
+    }
+}
+
+fn lengths_fit(lengths: [usize; 6], r1cs: &R1cs) -> Result<(), String> {
+    let density = &r1cs.density;
+    let b = density.b_inputs.count_ones() + density.b_aux.count_ones();
+    let expected = [
+        ("ic", r1cs.num_inputs),
+        ("h", (1 << r1cs.log_domain()) - 1),
+        ("l", r1cs.num_aux),
+        ("a", r1cs.num_inputs + density.a_aux.count_ones()),
+        ("b_g1", b),
+        ("b_g2", b),
+    ];
+    match expected.iter().zip(lengths).find(|((_, wanted), found)| wanted != found) {
+        None => Ok(()),
+        Some(((name, wanted), found)) => {
+            Err(format!("the parameters are of another circuit: {found} points in {name}, the circuit needs {wanted}"))
         }
     }
 }

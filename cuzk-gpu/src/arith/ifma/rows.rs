@@ -53,20 +53,26 @@ impl<C: Curve> Rows<C> {
 
     /// Replaces the table by `n` points, none the identity, whose rows `fill` writes as [`Self::as_bytes`] gave them. The
     /// memory is kept if it suffices. After an error the table is empty.
-    pub fn refill<E>(&mut self, n: usize, fill: impl FnOnce(&mut [u8]) -> Result<(), E>) -> Result<(), E> {
+    ///
+    /// # Safety
+    /// If `fill` succeeds, it has written every byte.
+    pub unsafe fn refill<E>(
+        &mut self,
+        n: usize,
+        fill: impl FnOnce(&mut [MaybeUninit<u8>]) -> Result<(), E>,
+    ) -> Result<(), E> {
         self.identities.clear();
         self.rows.clear();
         if self.rows.capacity() < n {
+            // Not grown in place: what is there need not be copied.
+            self.rows = Vec::new();
             self.rows = huge_vec(n);
         }
-        let start = self.rows.as_mut_ptr().cast::<u8>();
-        let bytes = n * size_of::<Row<C::Field>>();
-        // SAFETY: room for `n` rows, zeroed before a reference to them is made; limbs may be any bits.
-        unsafe {
-            start.write_bytes(0, bytes);
-            fill(core::slice::from_raw_parts_mut(start, bytes))?;
-            self.rows.set_len(n);
-        }
+        let places = &mut self.rows.spare_capacity_mut()[..n];
+        // SAFETY: the same memory; nothing is demanded of it.
+        fill(unsafe { core::slice::from_raw_parts_mut(places.as_mut_ptr().cast(), size_of_val(places)) })?;
+        // SAFETY: the caller vouches for every byte, and limbs may be any bits.
+        unsafe { self.rows.set_len(n) };
         Ok(())
     }
 
