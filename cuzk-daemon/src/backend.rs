@@ -4,8 +4,10 @@ use std::{path::PathBuf, sync::Arc};
 
 use cuzk_gpu::{
     arith::Backend,
+    cpu::Pools,
     params::{Library, Verdicts},
 };
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::{
     config::Config,
@@ -18,31 +20,33 @@ use crate::{
 /// Runs a prepared daemon on this build's backend, to its end.
 pub fn serve(prepared: Prepared) -> Result<(), Failure> {
     prepared.run(|config, plan| {
-        let threads = plan.compute_threads;
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .thread_name(|i| format!("cuzk-compute-{i}"))
-            .build_global()
-            .map_err(|e| Failure::new(Exit::Failure, format!("cannot start {threads} compute threads: {e}")))?;
-        let proving = open(config, plan);
+        let proving = open(config, plan)?;
         announce(&proving);
         Ok(proving)
     })
 }
 
-/// Sets up the backend on the current rayon pool.
-pub fn open(config: &Config, plan: &Plan) -> Arc<PorepProving> {
+/// Sets up the backend, with the threads that the plan gives it.
+pub fn open(config: &Config, plan: &Plan) -> Result<Arc<PorepProving>, Failure> {
     let mut library = Library::new(config.srs.param_cache.clone(), config.srs.allow_dev_params, verdicts());
     if let Some(cache) = cache_folder() {
         library = library.with_cache(cache.join("cuzk/srs"));
     }
+    let compute = pool("compute", plan.compute_threads)?;
     let settings = Settings {
         arithmetic: Backend::current(),
         check: config.synthesis.check,
         circuit_cache: cache_folder(),
         host_memory_bytes: plan.memory_budget,
+        synthesis: compute.clone(),
+        prover: Pools { kernels: compute, finish: pool("finish", plan.gpu_threads)? },
     };
-    Arc::new(PorepProving::new(library, settings))
+    Ok(Arc::new(PorepProving::new(library, settings)))
+}
+
+fn pool(name: &'static str, threads: usize) -> Result<Arc<ThreadPool>, Failure> {
+    let pool = ThreadPoolBuilder::new().num_threads(threads).thread_name(move |i| format!("cuzk-{name}-{i}")).build();
+    pool.map(Arc::new).map_err(|e| Failure::new(Exit::Failure, format!("cannot start {threads} {name} threads: {e}")))
 }
 
 /// The digests of parameter files that this user's processes computed before.

@@ -6,7 +6,7 @@ use bellperson::groth16::{PreparedVerifyingKey, Proof};
 use blstrs::Bls12;
 use cuzk_gpu::{
     arith::Backend,
-    cpu::Cpu,
+    cpu::{Cpu, Pools},
     device::Device,
     params::{Library, ParamError, Provenance},
     prover::{Blinding, Partition},
@@ -22,6 +22,7 @@ use cuzk_synth::{
     witness::CompactWitness,
 };
 use rand::rngs::OsRng;
+use rayon::ThreadPool;
 
 /// Proves PoReps on the CPU.
 pub struct PorepProving {
@@ -41,6 +42,10 @@ pub struct Settings {
     pub circuit_cache: Option<PathBuf>,
     /// Memory that this host lends, in bytes.
     pub host_memory_bytes: u64,
+    /// Threads for everything that comes before the prover: checks, witnesses, loading.
+    pub synthesis: Arc<ThreadPool>,
+    /// Threads of the prover.
+    pub prover: Pools,
 }
 
 /// What is needed to prove a circuit.
@@ -64,7 +69,8 @@ pub struct Admitted {
 impl PorepProving {
     /// Proves with the parameters in `library`.
     pub fn new(library: Library, settings: Settings) -> Self {
-        Self { library, cpu: Device::new(Cpu::new(settings.arithmetic)), settings }
+        let cpu = Device::new(Cpu::with_pools(settings.arithmetic, settings.prover.clone()));
+        Self { library, cpu, settings }
     }
 
     /// Where the parameters are.
@@ -96,6 +102,15 @@ impl PorepProving {
             return porep::record(circuit).map_err(|e| e.to_string())?.map_err(|e| e.to_string());
         };
         r1cs::open_or_record(circuit, &r1cs::cache_path(cache, circuit), recording).map_err(|e| e.to_string())
+    }
+
+    fn load_here(&self, circuit: CircuitId) -> Result<(Params, u64), String> {
+        let r1cs = self.r1cs(circuit)?;
+        let found = self.library.find(circuit).map_err(|e| e.to_string())?;
+        srs::check_layout(&found.files.params).map_err(|e| e.to_string())?.fits(&r1cs)?;
+        let srs = self.library.load(circuit, self.settings.arithmetic).map_err(|e| e.to_string())?;
+        let bytes = srs.bytes(self.settings.arithmetic) + r1cs.bytes();
+        Ok((Params { srs, r1cs: Arc::new(r1cs) }, bytes))
     }
 
     /// Names the constraint that a witness does not satisfy.
@@ -131,7 +146,8 @@ impl Proving for PorepProving {
             sector_number: request.sector_number,
             miner_id: request.miner_id,
         };
-        let porep = PorepTask::check(&request.vanilla_proof, &claims).map_err(refusal)?;
+        let check = || PorepTask::check(&request.vanilla_proof, &claims);
+        let porep = self.settings.synthesis.install(check).map_err(refusal)?;
         let partition_bytes = self.partition_bytes(porep.circuit());
         Ok(Admitted { porep, partition_bytes })
     }
@@ -175,12 +191,7 @@ impl Proving for PorepProving {
     }
 
     fn load_params(&self, circuit: CircuitId) -> Result<(Params, u64), String> {
-        let r1cs = self.r1cs(circuit)?;
-        let found = self.library.find(circuit).map_err(|e| e.to_string())?;
-        srs::check_layout(&found.files.params).map_err(|e| e.to_string())?.fits(&r1cs)?;
-        let srs = self.library.load(circuit, self.settings.arithmetic).map_err(|e| e.to_string())?;
-        let bytes = srs.bytes(self.settings.arithmetic) + r1cs.bytes();
-        Ok((Params { srs, r1cs: Arc::new(r1cs) }, bytes))
+        self.settings.synthesis.install(|| self.load_here(circuit))
     }
 
     fn synthesize(&self, task: &Admitted, partition: usize) -> Result<Witness, String> {
@@ -202,7 +213,8 @@ impl Proving for PorepProving {
 
     fn prove(&self, _: usize, params: &Params, witness: Witness) -> Result<Proved, String> {
         let Witness { circuit, values } = witness;
-        if let Some(constraint) = params.r1cs.first_unsatisfied(&values, self.settings.check) {
+        let check = || params.r1cs.first_unsatisfied(&values, self.settings.check);
+        if let Some(constraint) = self.settings.synthesis.install(check) {
             return Err(Self::unsatisfied(circuit, constraint));
         }
         let partition = Partition { r1cs: params.r1cs.clone(), witness: values };

@@ -56,7 +56,7 @@ fn start(folder: &Path, socket: PathBuf) -> Daemon {
     config.srs.allow_dev_params = true;
     config.daemon.listen = OneOrMany(vec![Endpoint::Tcp(([127, 0, 0, 1], 0).into()), Endpoint::Unix(socket)]);
     let plan = Plan::new(&Resources::detect(), &config).expect("this machine has memory");
-    let proving = backend::open(&config, &plan);
+    let proving = backend::open(&config, &plan).expect("threads can be started");
     let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Runtime::new().expect("threads can be started");

@@ -12,7 +12,7 @@ use blstrs::Bls12;
 use clap::{Parser, Subcommand};
 use cuzk_benches::{
     child::{Measured, Report, measure},
-    upstream,
+    ratios, upstream,
 };
 use cuzk_gpu::{
     arith::backend::Backend,
@@ -59,6 +59,8 @@ enum What {
     Prove,
     /// Making the parameters.
     Params,
+    /// The ratios of what `cargo bench -p cuzk-benches` measured last.
+    Ratios,
     #[command(hide = true)]
     ProveOurs,
     #[command(hide = true)]
@@ -79,6 +81,10 @@ fn main() -> Result<()> {
             compare(&args, "prove-ours", "prove-bellperson")
         }
         What::Params => compare(&args, "params-ours", "params-bellperson"),
+        What::Ratios => {
+            print!("{}", ratios::table(&ratios::collect(Path::new("target/criterion"))?));
+            Ok(())
+        }
         What::ProveOurs => prove_ours(dir, args.warm)?.print(),
         What::ProveBellperson => prove_bellperson(dir, args.warm)?.print(),
         What::ParamsOurs => params_ours()?.print(),

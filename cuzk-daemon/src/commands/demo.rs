@@ -100,7 +100,7 @@ async fn prove(sample: &Sample, folder: &Path) -> Result<Proven, Failure> {
     config.srs.param_cache = folder.to_owned();
     config.srs.allow_dev_params = true;
     let plan = Plan::new(&Resources::detect(), &config)?;
-    let proving = backend::open(&config, &plan);
+    let proving = backend::open(&config, &plan)?;
     let daemon = run::spawn_in_process(config, plan, proving)?;
 
     let target = &daemon.target;

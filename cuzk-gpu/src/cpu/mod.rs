@@ -2,8 +2,11 @@
 
 mod selection;
 
+use std::sync::Arc;
+
 use blstrs::{G1Projective, G2Projective};
 use cuzk_synth::r1cs::Matrix;
+use rayon::ThreadPool;
 
 use crate::{
     arith::{
@@ -22,6 +25,16 @@ use selection::Selection;
 #[derive(Debug)]
 pub struct Cpu {
     arithmetic: Arithmetic,
+    pools: Option<Pools>,
+}
+
+/// The threads that the phases run on. Without pools they run on the caller's current one.
+#[derive(Clone, Debug)]
+pub struct Pools {
+    /// For staging and the kernel phase.
+    pub kernels: Arc<ThreadPool>,
+    /// For what follows the release of the lock: beside a GPU, a small pool keeps its buckets in the cache.
+    pub finish: Arc<ThreadPool>,
 }
 
 /// A partition in the form that the kernels take: A·w and B·w as vectors of the domain, the witness by query.
@@ -34,9 +47,21 @@ pub struct Staged {
 }
 
 impl Cpu {
-    /// The host with the arithmetic of this process. It must be the one that the parameters were loaded for.
+    /// The host with an arithmetic, which must be the one that the parameters were loaded for, on the caller's threads.
     pub fn new(arithmetic: Arithmetic) -> Self {
-        Self { arithmetic }
+        Self { arithmetic, pools: None }
+    }
+
+    /// The same on threads of its own.
+    pub fn with_pools(arithmetic: Arithmetic, pools: Pools) -> Self {
+        Self { arithmetic, pools: Some(pools) }
+    }
+
+    fn on<T: Send>(&self, pool: fn(&Pools) -> &ThreadPool, f: impl FnOnce() -> T + Send) -> T {
+        match &self.pools {
+            Some(pools) => pool(pools).install(f),
+            None => f(),
+        }
     }
 }
 
@@ -48,24 +73,51 @@ impl Backend for Cpu {
         "cpu"
     }
 
-    fn stage(&self, _: &Srs, Partition { r1cs, witness }: Partition) -> Result<Staged, ProveError> {
-        let log_n = r1cs.log_domain();
-        let rows = |matrix: &Matrix| {
-            FrVec::from_fn(self.arithmetic, log_n, |first, values| r1cs.fill(matrix, &witness, first, values))
-        };
-        let density = &r1cs.density;
-        let b_inputs: Vec<_> = density.b_inputs.iter_ones().map(|i| witness.inputs()[i]).collect();
-        Ok(Staged {
-            a_rows: rows(&r1cs.a),
-            b_rows: rows(&r1cs.b),
-            l: Selection::new(&[], &witness, None),
-            // All inputs occur in A.
-            a: Selection::new(witness.inputs(), &witness, Some(&density.a_aux)),
-            b: Selection::new(&b_inputs, &witness, Some(&density.b_aux)),
-        })
+    fn stage(&self, _: &Srs, partition: Partition) -> Result<Staged, ProveError> {
+        Ok(self.on(|pools| &pools.kernels, || self.stage_here(&partition)))
     }
 
     fn kernels(&self, srs: &Srs, staged: Staged, timings: &mut Timings) -> Result<(KernelSums, Selection), ProveError> {
+        self.on(|pools| &pools.kernels, || self.kernels_here(srs, staged, timings))
+    }
+
+    fn b_g2(&self, srs: &Srs, b: Selection) -> Result<G2Projective, ProveError> {
+        self.on(
+            |pools| &pools.finish,
+            || {
+                let mut scratch = Table::empty(self.arithmetic);
+                let table = srs.b_g2.table(&mut scratch).map_err(|e| self.failed(&e))?;
+                Ok(b.sum(table))
+            },
+        )
+    }
+}
+
+impl Cpu {
+    fn stage_here(&self, Partition { r1cs, witness }: &Partition) -> Staged {
+        let rows = |matrix: &Matrix| {
+            FrVec::from_fn(self.arithmetic, r1cs.log_domain(), |first, values| {
+                r1cs.fill(matrix, witness, first, values);
+            })
+        };
+        let density = &r1cs.density;
+        let b_inputs: Vec<_> = density.b_inputs.iter_ones().map(|i| witness.inputs()[i]).collect();
+        Staged {
+            a_rows: rows(&r1cs.a),
+            b_rows: rows(&r1cs.b),
+            l: Selection::new(&[], witness, None),
+            // All inputs occur in A.
+            a: Selection::new(witness.inputs(), witness, Some(&density.a_aux)),
+            b: Selection::new(&b_inputs, witness, Some(&density.b_aux)),
+        }
+    }
+
+    fn kernels_here(
+        &self,
+        srs: &Srs,
+        staged: Staged,
+        timings: &mut Timings,
+    ) -> Result<(KernelSums, Selection), ProveError> {
         // C is not needed: on the domain it is the product of A and B, or the proof does not verify.
         let h = timings.measure(Phase::Quotient, || quotient_h(staged.a_rows, staged.b_rows, None));
         let mut scratch = Table::empty(self.arithmetic);
@@ -82,14 +134,6 @@ impl Backend for Cpu {
         Ok((sums, staged.b))
     }
 
-    fn b_g2(&self, srs: &Srs, b: Selection) -> Result<G2Projective, ProveError> {
-        let mut scratch = Table::empty(self.arithmetic);
-        let table = srs.b_g2.table(&mut scratch).map_err(|e| self.failed(&e))?;
-        Ok(b.sum(table))
-    }
-}
-
-impl Cpu {
     fn failed(&self, error: &std::io::Error) -> ProveError {
         let what = format!("the proving parameters cannot be read: {error}");
         ProveError::Device { device: self.name().to_owned(), what }
