@@ -23,7 +23,7 @@ pub use backend::Backend;
 pub use curve::{Curve, G1, G2};
 pub use fixed_base::{fixed_base, fixed_base_g1, fixed_base_g2};
 pub use fr_vec::{FrVec, quotient_h};
-pub use table::{G1Table, G2Table, Table, msm_g1, msm_g1_indexed, msm_g2, msm_g2_indexed};
+pub use table::{G1Table, G2Table, Table};
 
 #[cfg(test)]
 mod quotient_tests;

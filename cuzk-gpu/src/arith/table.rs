@@ -3,7 +3,7 @@
 use core::mem::MaybeUninit;
 
 use blst::blst_fr;
-use blstrs::{G1Projective, G2Projective, Scalar};
+use blstrs::Scalar;
 
 use crate::arith::backend::Backend;
 use crate::arith::curve::{Curve, G1, G2};
@@ -150,24 +150,4 @@ impl<C: Curve> Table<C> {
 pub(crate) fn raw_scalars(scalars: &[Scalar]) -> &[blst_fr] {
     // SAFETY: `Scalar` is `repr(transparent)` over `blst_fr`.
     unsafe { core::slice::from_raw_parts(scalars.as_ptr().cast(), scalars.len()) }
-}
-
-/// [`Table::msm`] in G1.
-pub fn msm_g1(table: &G1Table, scalars: &[Scalar]) -> G1Projective {
-    table.msm(scalars)
-}
-
-/// [`Table::msm_indexed`] in G1.
-pub fn msm_g1_indexed(table: &G1Table, indices: &[u32], scalars: &[Scalar]) -> G1Projective {
-    table.msm_indexed(indices, scalars)
-}
-
-/// [`Table::msm`] in G2.
-pub fn msm_g2(table: &G2Table, scalars: &[Scalar]) -> G2Projective {
-    table.msm(scalars)
-}
-
-/// [`Table::msm_indexed`] in G2.
-pub fn msm_g2_indexed(table: &G2Table, indices: &[u32], scalars: &[Scalar]) -> G2Projective {
-    table.msm_indexed(indices, scalars)
 }

@@ -195,9 +195,10 @@ impl Library {
     /// are read into memory. Parallel on the current rayon pool.
     pub fn load(&self, circuit: CircuitId, arithmetic: Backend) -> Result<Srs, ParamError> {
         let found = self.find(circuit)?;
-        self.check_lengths_first(&found)?;
-        self.verify(&found)?;
+        // A truncated file or an error page is told as such, without hashing it first to call it corrupt.
+        srs::check_layout(&found.files.params)?;
         let vk = srs::read_verifying_key(&found.files.vk)?;
+        self.verify(&found)?;
         let srs = self.open(&found, arithmetic)?;
         if srs.vk != vk {
             return Err(ParamError::VkDiffers { params: found.files.params, vk: found.files.vk });
@@ -221,13 +222,6 @@ impl Library {
             self.verdicts.insert(&rows, source).map_err(io)?;
         }
         Ok(srs)
-    }
-
-    /// A truncated file or an error page is told as such, without hashing it first to call it corrupt.
-    fn check_lengths_first(&self, found: &Found) -> Result<(), ParamError> {
-        srs::check_layout(&found.files.params)?;
-        srs::read_verifying_key(&found.files.vk)?;
-        Ok(())
     }
 }
 
