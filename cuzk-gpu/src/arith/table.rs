@@ -7,8 +7,9 @@ use blstrs::Scalar;
 
 use crate::arith::backend::Backend;
 use crate::arith::curve::{Curve, G1, G2};
-use crate::arith::ifma;
-use crate::arith::portable;
+use crate::arith::ifma::{self, Ifma};
+use crate::arith::msm::{Points, identities, pippenger, select};
+use crate::arith::portable::Portable;
 
 /// Points in the form that a backend works on. Identities are allowed, anywhere.
 pub enum Table<C: Curve> {
@@ -43,7 +44,7 @@ impl<C: Curve> Table<C> {
     /// Number of points.
     pub fn len(&self) -> usize {
         match self {
-            Self::Ifma(rows) => rows.rows().len(),
+            Self::Ifma(rows) => rows.points().rows.len(),
             Self::Portable(points) => points.len(),
         }
     }
@@ -130,8 +131,12 @@ impl<C: Curve> Table<C> {
     fn msm_of(&self, indices: Option<&[u32]>, scalars: &[blst_fr]) -> C::Projective {
         match self {
             // SAFETY: the table exists, so the instructions do; the callers have compared the indices with the length.
-            Self::Ifma(rows) => unsafe { ifma::msm::msm(rows, indices, scalars) },
-            Self::Portable(points) => portable::msm::msm::<C>(points, indices, scalars),
+            Self::Ifma(rows) => unsafe { pippenger::msm::<C, Ifma>(rows.points(), indices, scalars) },
+            // SAFETY: scalar code runs anywhere; the indices as above.
+            Self::Portable(points) => unsafe {
+                let (rows, identities) = (C::as_points(points), &identities::<C>(points));
+                pippenger::msm::<C, Portable>(Points { rows, identities }, indices, scalars)
+            },
         }
     }
 
@@ -140,8 +145,12 @@ impl<C: Curve> Table<C> {
     pub fn sum_selected(&self, bitmap: &[u64]) -> C::Projective {
         match self {
             // SAFETY: the table exists, so the instructions do.
-            Self::Ifma(rows) => unsafe { ifma::select::sum_selected(rows, bitmap) },
-            Self::Portable(points) => portable::select::sum_selected::<C>(points, bitmap),
+            Self::Ifma(rows) => unsafe { select::sum_selected::<C, Ifma>(rows.points(), bitmap) },
+            // SAFETY: scalar code runs anywhere.
+            Self::Portable(points) => unsafe {
+                let (rows, identities) = (C::as_points(points), &identities::<C>(points));
+                select::sum_selected::<C, Portable>(Points { rows, identities }, bitmap)
+            },
         }
     }
 }

@@ -5,8 +5,8 @@ use core::mem::MaybeUninit;
 
 use super::batch::{Additions, Batch};
 use super::point_field::{PointField, Row};
-use super::tree::{NEGATIVE, Segment};
 use crate::arith::memory::huge_vec;
+use crate::arith::msm::lists::{NEGATIVE, Segment};
 use crate::arith::parallel::Scattered;
 
 /// Eight points, one per lane; `identity` flags lanes without a point.
