@@ -35,38 +35,47 @@ pub struct Batch<F> {
 impl<F: Coordinate> Batch<F> {
     /// Scratch for [`BATCH`] additions.
     pub fn new() -> Self {
-        Self { denominators: Vec::with_capacity(BATCH), prefixes: Vec::with_capacity(BATCH + 2), cases: Vec::new() }
+        Self { denominators: Vec::with_capacity(BATCH), prefixes: vec![F::ONE; BATCH + 2], cases: Vec::new() }
     }
 
     /// `points[a] += points[b]` for every pair (a, b). No point that is written occurs in another pair.
     pub fn add(&mut self, points: &mut [Point<F>], pairs: &[(u32, u32)]) {
+        self.load_and_add(points, pairs, |_, _| ());
+    }
+
+    /// [`Self::add`] of points that `load` puts into places a and b first, pair by pair: so products hide the latency of
+    /// memory.
+    pub fn load_and_add(
+        &mut self,
+        points: &mut [Point<F>],
+        pairs: &[(u32, u32)],
+        load: impl Fn(&mut [Point<F>], (u32, u32)),
+    ) {
         for pairs in pairs.chunks(BATCH) {
-            self.add_batch(points, pairs);
+            self.add_batch(points, pairs, &load);
         }
     }
 
-    fn add_batch(&mut self, points: &mut [Point<F>], pairs: &[(u32, u32)]) {
-        self.denominators.clear();
-        self.cases.clear();
-        self.denominators.extend(pairs.iter().map(|&(a, b)| {
+    fn add_batch(&mut self, points: &mut [Point<F>], pairs: &[(u32, u32)], load: impl Fn(&mut [Point<F>], (u32, u32))) {
+        self.clear();
+        for &(a, b) in pairs {
+            load(points, (a, b));
             let (p1, p2) = (&points[a as usize], &points[b as usize]);
-            if p1.is_identity() || p2.is_identity() { F::ONE } else { F::sub(&p2.x, &p1.x) }
-        }));
-        let mut product = self.multiply_up();
-        if product.is_zero() {
-            self.treat_exceptions(points, pairs);
-            product = self.multiply_up();
+            self.push(if p1.is_identity() || p2.is_identity() { F::ONE } else { F::sub(&p2.x, &p1.x) });
         }
-        let inverse = product.invert();
-        // The chains end in the last two prefixes; the inverse of one is that of the product times the other.
+        if self.product().is_zero() {
+            self.treat_exceptions(points, pairs);
+        }
+        let inverse = self.product().invert();
+        // From here on, prefix i + 2 is the inverse of what it was. The chains end in the last two, and the inverse of one
+        // is that of the product times the other.
         let n = pairs.len();
-        let mut chains = [inverse; 2];
-        chains[n & 1] = F::mul(&inverse, &self.prefixes[n + 1]);
-        chains[n & 1 ^ 1] = F::mul(&inverse, &self.prefixes[n]);
+        let last = [n + 1, n].map(|other| F::mul(&inverse, &self.prefixes[other]));
+        self.prefixes[n..n + 2].copy_from_slice(&last);
         for (i, &(a, b)) in pairs.iter().enumerate().rev() {
-            let chain = &mut chains[i & 1];
-            let inverse = F::mul(chain, &self.prefixes[i]);
-            *chain = F::mul(chain, &self.denominators[i]);
+            let (lower, upper) = self.prefixes.split_at_mut(i + 2);
+            let inverse = F::mul(&upper[0], &lower[i]);
+            F::mul_to(&mut lower[i], &upper[0], &self.denominators[i]);
             let (p1, p2) = (points[a as usize], points[b as usize]);
             let case = self.cases.get(i).copied().unwrap_or(Case::Plain);
             points[a as usize] = if p1.is_identity() {
@@ -85,35 +94,40 @@ impl<F: Coordinate> Batch<F> {
         }
     }
 
-    /// Fills the prefixes and returns the product of all denominators.
-    fn multiply_up(&mut self) -> F {
-        self.prefixes.clear();
-        self.prefixes.extend([F::ONE; 2]);
-        for (i, denominator) in self.denominators.iter().enumerate() {
-            let product = F::mul(&self.prefixes[i], denominator);
-            self.prefixes.push(product);
-        }
+    fn clear(&mut self) {
+        self.denominators.clear();
+        self.cases.clear();
+        self.prefixes[..2].fill(F::ONE);
+    }
+
+    fn push(&mut self, denominator: F) {
+        let n = self.denominators.len();
+        let (done, rest) = self.prefixes.split_at_mut(n + 2);
+        F::mul_to(&mut rest[0], &done[n], &denominator);
+        self.denominators.push(denominator);
+    }
+
+    /// The product of all denominators, from the ends of the two chains.
+    fn product(&self) -> F {
         let n = self.denominators.len();
         F::mul(&self.prefixes[n], &self.prefixes[n + 1])
     }
 
-    /// Finds out about zero denominators, and replaces them: by 2 y1 for a doubling (not zero, the order is odd), by 1
-    /// for a cancellation.
+    /// Finds the zero denominators and replaces them: by 2 y1 for a doubling (not zero, the order is odd), by 1 for a
+    /// cancellation.
     #[cold]
     fn treat_exceptions(&mut self, points: &[Point<F>], pairs: &[(u32, u32)]) {
-        for (denominator, &(a, b)) in self.denominators.iter_mut().zip(pairs) {
+        let denominators = self.denominators.clone();
+        self.clear();
+        for (denominator, &(a, b)) in denominators.into_iter().zip(pairs) {
             let (y1, y2) = (&points[a as usize].y, &points[b as usize].y);
-            let case = match denominator.is_zero() {
-                false => Case::Plain,
-                true if F::sub(y2, y1).is_zero() => Case::Double,
-                true => Case::Cancel,
+            let (case, denominator) = match denominator.is_zero() {
+                false => (Case::Plain, denominator),
+                true if F::sub(y2, y1).is_zero() => (Case::Double, F::add(y1, y1)),
+                true => (Case::Cancel, F::ONE),
             };
-            match case {
-                Case::Plain => {}
-                Case::Double => *denominator = F::add(y1, y1),
-                Case::Cancel => *denominator = F::ONE,
-            }
             self.cases.push(case);
+            self.push(denominator);
         }
     }
 }

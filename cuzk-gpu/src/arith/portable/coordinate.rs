@@ -12,6 +12,8 @@ pub trait Coordinate: Copy + Debug + Default + Send + Sync + 'static {
     const ONE: Self;
     /// a b.
     fn mul(a: &Self, b: &Self) -> Self;
+    /// a b, written to `out` without a copy.
+    fn mul_to(out: &mut Self, a: &Self, b: &Self);
     /// a^2.
     fn sqr(a: &Self) -> Self;
     /// a + b.
@@ -36,6 +38,11 @@ impl Coordinate for Fq {
     #[inline]
     fn mul(a: &Self, b: &Self) -> Self {
         Self::mul(a, b)
+    }
+
+    #[inline]
+    fn mul_to(out: &mut Self, a: &Self, b: &Self) {
+        Self::mul_to(out, a, b);
     }
 
     #[inline]
@@ -68,7 +75,8 @@ impl Coordinate for Fq {
 
     #[inline]
     fn is_blank(&self) -> bool {
-        self.0 == [0; 6]
+        // Not `==`, which becomes a call of memcmp.
+        self.0.iter().fold(0, |bits, limb| bits | limb) == 0
     }
 
     fn invert(&self) -> Self {
@@ -80,8 +88,10 @@ impl Coordinate for Fq {
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Fq2 {
-    c0: Fq,
-    c1: Fq,
+    /// Real part.
+    pub c0: Fq,
+    /// Coefficient of u.
+    pub c1: Fq,
 }
 
 impl Coordinate for Fq2 {
@@ -91,6 +101,10 @@ impl Coordinate for Fq2 {
     fn mul(a: &Self, b: &Self) -> Self {
         let (v0, v1) = (Fq::mul(&a.c0, &b.c0), Fq::mul(&a.c1, &b.c1));
         Self { c0: Fq::sub(&v0, &v1), c1: Fq::cross_product([&a.c0, &a.c1], [&b.c0, &b.c1], [&v0, &v1]) }
+    }
+
+    fn mul_to(out: &mut Self, a: &Self, b: &Self) {
+        *out = Self::mul(a, b);
     }
 
     /// Two products: (a0 + a1) (a0 - a1), and 2 a0 a1.

@@ -35,15 +35,24 @@ impl Fq {
         0x15f6_5ec3_fa80_e493,
     ]);
 
-    /// a b. Not inlined: six of these in one loop would leave no room in the cache of decoded instructions.
+    /// a b to `out`. Not inlined: six of these in one loop would leave no room in the cache of decoded instructions. And not
+    /// returned: limbs that were stored one by one and are read two by two, as a copy does, cannot be forwarded.
     #[inline(never)]
-    pub fn mul(a: &Self, b: &Self) -> Self {
+    pub fn mul_to(out: &mut Self, a: &Self, b: &Self) {
         if has_two_carry_chains() {
             // SAFETY: seen just now.
-            Self(unsafe { mul6(&a.0, &b.0, &MODULUS) })
+            unsafe { mul6(&mut out.0, &a.0, &b.0, &MODULUS) };
         } else {
-            Self(mul_compiled(&a.0, &b.0, &MODULUS))
+            mul_compiled(&mut out.0, &a.0, &b.0, &MODULUS);
         }
+    }
+
+    /// a b.
+    #[inline]
+    pub fn mul(a: &Self, b: &Self) -> Self {
+        let mut product = Self::default();
+        Self::mul_to(&mut product, a, b);
+        product
     }
 
     /// a + b.

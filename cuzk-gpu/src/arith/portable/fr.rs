@@ -22,12 +22,14 @@ impl Fr {
     #[inline]
     pub fn mul(a: &Self, b: &Self) -> Self {
         debug_assert!(limbs::add(&a.0, &MODULUS.prime).1 == 0);
+        let mut product = Self::default();
         if has_two_carry_chains() {
             // SAFETY: seen just now.
-            Self(unsafe { mul4(&a.0, &b.0, &MODULUS) })
+            unsafe { mul4(&mut product.0, &a.0, &b.0, &MODULUS) };
         } else {
-            Self(mul_compiled(&a.0, &b.0, &MODULUS))
+            mul_compiled(&mut product.0, &a.0, &b.0, &MODULUS);
         }
+        product
     }
 
     /// Tight a + b: below 2^257 before it is reduced.

@@ -21,6 +21,9 @@ pub mod quotient;
 pub mod reduce;
 pub mod tree;
 
+#[cfg(test)]
+mod field_tests;
+
 use std::ops::Range;
 
 use blst::blst_fr;

@@ -8,6 +8,7 @@
 //! never has two chains, 47 and 22 ns. That compiled form is for older processors, and for tests.
 
 use core::arch::asm;
+use core::sync::atomic::{AtomicU8, Ordering};
 
 /// A prime and what a product needs of it.
 #[repr(C)]
@@ -32,9 +33,10 @@ impl<const N: usize> Modulus<N> {
     }
 }
 
-/// a b / R for any N, as the compiler makes it.
-#[inline]
-pub fn mul_compiled<const N: usize>(a: &[u64; N], b: &[u64; N], p: &Modulus<N>) -> [u64; N] {
+/// a b / R for any N, as the compiler makes it. Out of the way of the better ones.
+#[cold]
+#[inline(never)]
+pub fn mul_compiled<const N: usize>(out: &mut [u64; N], a: &[u64; N], b: &[u64; N], p: &Modulus<N>) {
     let mut t = [0u64; N];
     for b in b {
         let mut carry = 0u128;
@@ -53,13 +55,28 @@ pub fn mul_compiled<const N: usize>(a: &[u64; N], b: &[u64; N], p: &Modulus<N>) 
         }
         t[N - 1] = carry as u64 + top;
     }
-    t
+    *out = t;
 }
 
-/// Are there the instructions for [`mul6`] and [`mul4`]? The standard library keeps the answer.
-#[inline]
+/// Are there the instructions for [`mul6`] and [`mul4`]?
+#[inline(always)]
 pub fn has_two_carry_chains() -> bool {
-    is_x86_feature_detected!("adx") && is_x86_feature_detected!("bmi2")
+    // The standard library keeps its answers too, but a look at two of them takes a dozen instructions.
+    static ANSWER: AtomicU8 = AtomicU8::new(UNKNOWN);
+    const UNKNOWN: u8 = 0;
+    const YES: u8 = 1;
+    const NO: u8 = 2;
+    #[cold]
+    fn detect() -> bool {
+        let answer = is_x86_feature_detected!("adx") && is_x86_feature_detected!("bmi2");
+        ANSWER.store(if answer { YES } else { NO }, Ordering::Relaxed);
+        answer
+    }
+    match ANSWER.load(Ordering::Relaxed) {
+        YES => true,
+        NO => false,
+        _ => detect(),
+    }
 }
 
 /// t = a times the first limb of b. `$i $t $next`: byte offset, limb of t, and the limb above.
@@ -134,14 +151,13 @@ macro_rules! rows_of_four {
     ($offset:literal) => { row!($offset; "0" "t0" "t1" "8" "t1" "t2" "16" "t2" "t3"; "24" "t3") };
 }
 
-/// a b / R for six limbs.
+/// a b / R for six limbs, from the registers to `out`.
 ///
 /// # Safety
 /// [`has_two_carry_chains`].
 #[inline]
-pub unsafe fn mul6(a: &[u64; 6], b: &[u64; 6], p: &Modulus<6>) -> [u64; 6] {
-    let mut t = [0u64; 6];
-    let [t0, t1, t2, t3, t4, t5] = &mut t;
+pub unsafe fn mul6(out: &mut [u64; 6], a: &[u64; 6], b: &[u64; 6], p: &Modulus<6>) {
+    let [t0, t1, t2, t3, t4, t5] = out;
     // SAFETY: the caller vouches for the instructions; only the operands are read, and the flags are not kept.
     unsafe {
         asm!(
@@ -173,17 +189,15 @@ pub unsafe fn mul6(a: &[u64; 6], b: &[u64; 6], p: &Modulus<6>) -> [u64; 6] {
             options(pure, readonly, nostack)
         );
     }
-    t
 }
 
-/// a b / R for four limbs.
+/// a b / R for four limbs, likewise.
 ///
 /// # Safety
 /// [`has_two_carry_chains`].
 #[inline]
-pub unsafe fn mul4(a: &[u64; 4], b: &[u64; 4], p: &Modulus<4>) -> [u64; 4] {
-    let mut t = [0u64; 4];
-    let [t0, t1, t2, t3] = &mut t;
+pub unsafe fn mul4(out: &mut [u64; 4], a: &[u64; 4], b: &[u64; 4], p: &Modulus<4>) {
+    let [t0, t1, t2, t3] = out;
     // SAFETY: as for `mul6`.
     unsafe {
         asm!(
@@ -209,5 +223,4 @@ pub unsafe fn mul4(a: &[u64; 4], b: &[u64; 4], p: &Modulus<4>) -> [u64; 4] {
             options(pure, readonly, nostack)
         );
     }
-    t
 }

@@ -74,38 +74,52 @@ impl<F: Coordinate> Chunk<F> {
             self.places.push((self.entries.len() as u32, list.len));
             self.entries.extend_from_slice(&entries[list.start as usize..][..list.len as usize]);
         }
-        self.gather(table);
-        let mut distance = 1;
-        loop {
-            self.pairs.clear();
-            for &(first, count) in &self.places {
-                let mut i = 0;
-                while i + distance < count {
-                    self.pairs.push((first + i, first + i + distance));
-                    i += 2 * distance;
-                }
+        let n = self.entries.len();
+        if self.points.len() < n {
+            self.points.resize(n, Point::default());
+        }
+        let load = |points: &mut [Point<F>], place: usize| {
+            if let Some(&later) = self.entries.get(place + AHEAD) {
+                prefetch(&table[row(later)]);
             }
+            let entry = self.entries[place];
+            let mut point = table[row(entry)];
+            if entry & NEGATIVE != 0 {
+                point.y = F::sub(&F::default(), &point.y);
+            }
+            points[place] = point;
+        };
+        list_pairs(&self.places, 1, &mut self.pairs);
+        self.batch.load_and_add(&mut self.points, &self.pairs, |points, (a, b)| {
+            load(points, a as usize);
+            load(points, b as usize);
+        });
+        for &(first, count) in &self.places {
+            if count % 2 == 1 {
+                load(&mut self.points, (first + count - 1) as usize);
+            }
+        }
+        for k in 1.. {
+            list_pairs(&self.places, 1 << k, &mut self.pairs);
             if self.pairs.is_empty() {
                 return;
             }
             self.batch.add(&mut self.points, &self.pairs);
-            distance *= 2;
         }
     }
+}
 
-    fn gather(&mut self, table: &[Point<F>]) {
-        let point = |entry: u32| &table[(entry & !NEGATIVE) as usize];
-        self.points.clear();
-        for (i, &entry) in self.entries.iter().enumerate() {
-            if let Some(&later) = self.entries.get(i + AHEAD) {
-                prefetch(point(later));
-            }
-            let mut point = *point(entry);
-            if entry & NEGATIVE != 0 {
-                point.y = F::sub(&F::default(), &point.y);
-            }
-            self.points.push(point);
-        }
+/// Row number of an entry.
+fn row(entry: u32) -> usize {
+    (entry & !NEGATIVE) as usize
+}
+
+/// The additions of a round: in each list, places 0, 2d, 4d, .. with those at `distance` d behind them.
+fn list_pairs(places: &[(u32, u32)], distance: u32, pairs: &mut Vec<(u32, u32)>) {
+    pairs.clear();
+    for &(first, count) in places {
+        let starts = (0..count.saturating_sub(distance)).step_by(2 * distance as usize);
+        pairs.extend(starts.map(|i| (first + i, first + i + distance)));
     }
 }
 
