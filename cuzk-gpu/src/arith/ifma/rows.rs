@@ -62,11 +62,6 @@ impl<C: Curve> Rows<C> {
         Ok(())
     }
 
-    /// The rows.
-    pub fn rows(&self) -> &[Row<C::Field>] {
-        &self.rows
-    }
-
     /// For sums.
     pub fn points(&self) -> Points<'_, Row<C::Field>> {
         Points { rows: &self.rows, identities: &self.identities }

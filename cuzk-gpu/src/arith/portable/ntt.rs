@@ -130,10 +130,13 @@ fn layers<F: Form>(x: &mut [Fr], width: usize, g: usize, twiddles: &[Fr]) {
     for step in 0..q {
         let t = if F::LONG_FIRST { step } else { q - 1 - step };
         let half = width << (q - 1 - t);
-        for (group, w) in x.chunks_exact_mut(2 * half).zip(&twiddles[g << t..]) {
+        for (i, group) in x.chunks_exact_mut(2 * half).enumerate() {
             let (low, high) = group.split_at_mut(half);
-            for (a, b) in low.iter_mut().zip(high) {
-                F::butterfly(a, b, w);
+            let pairs = low.iter_mut().zip(high);
+            match (g << t) + i {
+                // The factor is 1: two layers' worth of products in all.
+                0 => pairs.for_each(|(a, b)| (*a, *b) = (Fr::add(a, b), Fr::sub(a, b))),
+                g => pairs.for_each(|(a, b)| F::butterfly(a, b, &twiddles[g])),
             }
         }
     }
