@@ -8,6 +8,7 @@ use blstrs::Scalar;
 use crate::arith::backend::Backend;
 use crate::arith::curve::{Curve, G1, G2};
 use crate::arith::ifma::{self, Ifma};
+use crate::arith::memory::{huge_copy, refill};
 use crate::arith::msm::{Points, identities, pippenger, select};
 use crate::arith::portable::Portable;
 
@@ -37,7 +38,7 @@ impl<C: Curve> Table<C> {
         match backend.checked() {
             // SAFETY: `checked` saw the instructions. So it was for every table of this variant, in what follows.
             Backend::Ifma => Self::Ifma(unsafe { ifma::rows::Rows::new(points) }),
-            Backend::Portable => Self::Portable(points.to_vec()),
+            Backend::Portable => Self::Portable(huge_copy(points)),
         }
     }
 
@@ -89,16 +90,8 @@ impl<C: Curve> Table<C> {
         match self {
             // SAFETY: the caller's.
             Self::Ifma(rows) => unsafe { rows.refill(n, fill) },
-            Self::Portable(points) => {
-                points.clear();
-                points.reserve(n);
-                let places = &mut points.spare_capacity_mut()[..n];
-                // SAFETY: the same memory; nothing is demanded of it.
-                fill(unsafe { core::slice::from_raw_parts_mut(places.as_mut_ptr().cast(), size_of_val(places)) })?;
-                // SAFETY: the caller vouches for every byte, and limbs may be any bits.
-                unsafe { points.set_len(n) };
-                Ok(())
-            }
+            // SAFETY: the caller's; limbs may be any bits.
+            Self::Portable(points) => unsafe { refill(points, n, fill) },
         }
     }
 

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::point_field::{PointField, Row};
 use crate::arith::curve::Curve;
-use crate::arith::memory::huge_vec;
+use crate::arith::memory::{huge_vec, refill};
 use crate::arith::msm::{Points, identities};
 
 /// Points as 128-byte (G1) or 256-byte (G2) rows, canonical, Montgomery form with R = 2^416.
@@ -48,18 +48,8 @@ impl<C: Curve> Rows<C> {
         fill: impl FnOnce(&mut [MaybeUninit<u8>]) -> Result<(), E>,
     ) -> Result<(), E> {
         self.identities.clear();
-        self.rows.clear();
-        if self.rows.capacity() < n {
-            // Not grown in place: what is there need not be copied.
-            self.rows = Vec::new();
-            self.rows = huge_vec(n);
-        }
-        let places = &mut self.rows.spare_capacity_mut()[..n];
-        // SAFETY: the same memory; nothing is demanded of it.
-        fill(unsafe { core::slice::from_raw_parts_mut(places.as_mut_ptr().cast(), size_of_val(places)) })?;
-        // SAFETY: the caller vouches for every byte, and limbs may be any bits.
-        unsafe { self.rows.set_len(n) };
-        Ok(())
+        // SAFETY: the caller's; limbs may be any bits.
+        unsafe { refill(&mut self.rows, n, fill) }
     }
 
     /// For sums.
