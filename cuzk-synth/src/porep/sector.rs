@@ -20,8 +20,14 @@ use typenum::Unsigned;
 use super::VerifyError;
 use crate::{
     assignment::Assignment,
-    c1::{model::C1Output, shape::Shape, vanilla::Statement},
+    c1::{
+        model::{C1Output, ChallengeProof},
+        shape::Shape,
+        vanilla::Statement,
+    },
+    circuit::SectorSize,
     error::InputError,
+    native::{self, Commitments, Generator},
     registered::SealProof,
     witness::CompactWitness,
 };
@@ -34,6 +40,8 @@ type VanillaProof<Tree> = stacked::Proof<Tree, DefaultPieceHasher>;
 pub(super) trait Partitions: Send + Sync {
     fn len(&self) -> usize;
     fn witness(&self, k: usize) -> Result<CompactWitness, SynthesisError>;
+    fn witness_by_gadgets(&self, k: usize) -> Result<CompactWitness, SynthesisError>;
+    fn is_native(&self) -> bool;
     fn assignment(&self, k: usize) -> Result<Assignment, SynthesisError>;
     fn public_inputs(&self, k: usize) -> Result<Vec<Scalar>, VerifyError>;
     fn verify_seal(&self, key: &PreparedVerifyingKey<Bls12>, proof: &[u8]) -> Result<bool, VerifyError>;
@@ -44,6 +52,12 @@ pub(super) struct Sector<Tree: MerkleTreeTrait + 'static> {
     minimum_challenges: usize,
     public: PublicInputs,
     params: stacked::PublicParams<Tree>,
+    shape: Shape,
+    size: SectorSize,
+    commitments: Commitments,
+    /// One list a partition.
+    challenges: Vec<Vec<ChallengeProof>>,
+    /// The same in the upstream types.
     proofs: Vec<Vec<VanillaProof<Tree>>>,
 }
 
@@ -53,14 +67,14 @@ where
     VanillaProof<Tree>: DeserializeOwned,
 {
     /// Checks the vanilla proofs, then reads them again in the upstream circuit's types.
-    pub(super) fn check(seal: SealProof, c1: &C1Output, json: &[u8]) -> Result<Box<dyn Partitions>, InputError> {
+    pub(super) fn check(seal: SealProof, c1: C1Output, json: &[u8]) -> Result<Box<dyn Partitions>, InputError> {
         let config = seal.upstream().as_v1_config();
         let setup = setup_params(&config).map_err(upstream_refused)?;
         let params = StackedDrg::<Tree, DefaultPieceHasher>::setup(&setup).map_err(upstream_refused)?;
         let (key, partitions) = c1.vanilla_proofs.parts();
         let graph = &params.graph;
         let log_nodes = graph.size().trailing_zeros() as usize;
-        Shape {
+        let shape = Shape {
             partitions: usize::from(config.partitions),
             challenges: params.challenges.num_challenges_per_partition(),
             layers: params.num_layers,
@@ -71,8 +85,8 @@ where
                 Tree::SubTreeArity::to_usize(),
                 Tree::TopTreeArity::to_usize(),
             ),
-        }
-        .check(key, partitions)?;
+        };
+        shape.check(key, partitions)?;
 
         let public = PublicInputs {
             replica_id: c1.replica_id.0.into(),
@@ -101,6 +115,10 @@ where
         Ok(Box::new(Self {
             minimum_challenges: config.minimum_challenges(),
             public,
+            shape,
+            size: seal.size,
+            commitments: Commitments { replica_id: c1.replica_id, comm_d: c1.comm_d, comm_r: c1.comm_r },
+            challenges: c1.vanilla_proofs.into_partitions(),
             proofs: proofs.expect("the same JSON was read with its one key before"),
             params,
         }))
@@ -112,9 +130,26 @@ where
     Tree: MerkleTreeTrait<Hasher = DefaultTreeHasher> + 'static,
 {
     fn circuit(&self, k: usize) -> Result<StackedCircuit<Tree, DefaultPieceHasher>, SynthesisError> {
+        self.circuit_of(&self.proofs[k])
+    }
+
+    /// The native generator, if it agrees with the circuit's gadgets on the first challenge of all.
+    fn generator(&self) -> Option<&'static Generator> {
+        native::agreed(
+            self.size,
+            || Generator::new(self.shape.clone()),
+            |generator| generator.partition_alone(&self.commitments, &self.challenges[0][..1]),
+            || CompactWitness::of_circuit(self.circuit_of(&vec![self.proofs[0][0].clone()])?),
+        )
+    }
+
+    /// The circuit with these proofs, which may be fewer than those of a partition.
+    fn circuit_of(
+        &self,
+        proofs: &Vec<VanillaProof<Tree>>,
+    ) -> Result<StackedCircuit<Tree, DefaultPieceHasher>, SynthesisError> {
         // It fails for partitions without proofs or with different roots only, which the checks let none pass.
-        Compound::circuit(&self.public, (), &self.proofs[k], &self.params, Some(k))
-            .map_err(|_| SynthesisError::AssignmentMissing)
+        Compound::circuit(&self.public, (), proofs, &self.params, None).map_err(|_| SynthesisError::AssignmentMissing)
     }
 }
 
@@ -134,6 +169,17 @@ where
     }
 
     fn witness(&self, k: usize) -> Result<CompactWitness, SynthesisError> {
+        match self.generator() {
+            Some(generator) => Ok(generator.partition(&self.commitments, &self.challenges[k])),
+            None => self.witness_by_gadgets(k),
+        }
+    }
+
+    fn is_native(&self) -> bool {
+        self.generator().is_some()
+    }
+
+    fn witness_by_gadgets(&self, k: usize) -> Result<CompactWitness, SynthesisError> {
         CompactWitness::of_circuit(self.circuit(k)?)
     }
 
