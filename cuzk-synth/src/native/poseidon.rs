@@ -158,3 +158,47 @@ fn dot<const W: usize>(x: &[Scalar; W], y: &[Scalar; W]) -> Scalar {
     }
     sum
 }
+
+#[cfg(test)]
+mod tests {
+    use ff::PrimeField;
+    use filecoin_hashers::{
+        HashFunction,
+        poseidon::{PoseidonDomain, PoseidonFunction, PoseidonHasher},
+    };
+    use rand::{SeedableRng, rngs::StdRng};
+    use storage_proofs_porep::stacked::Column;
+
+    use super::*;
+
+    /// The hash by neptune.
+    fn reference(inputs: &[Scalar]) -> Scalar {
+        let nodes: Vec<PoseidonDomain> = inputs.iter().map(|&x| x.into()).collect();
+        if inputs.len() == 11 {
+            let column = Column::<PoseidonHasher>::new(0, nodes).expect("a column takes any rows");
+            return column.hash();
+        }
+        let bytes: Vec<u8> = inputs.iter().flat_map(Scalar::to_repr).collect();
+        <PoseidonFunction as HashFunction<_>>::hash(&bytes).into()
+    }
+
+    fn check<const W: usize>(poseidon: &Poseidon<W>, published_aux: usize) {
+        let seed = rand::random();
+        let mut rng = StdRng::seed_from_u64(seed);
+        let random: Vec<Scalar> = (1..W).map(|_| Scalar::random(&mut rng)).collect();
+        for inputs in [random, vec![Scalar::ZERO; W - 1], vec![-Scalar::ONE; W - 1]] {
+            let mut out = WitnessBuilder::default();
+            let hash = poseidon.hash(&mut out, &inputs);
+            assert_eq!(hash, reference(&inputs), "width {W}, seed {seed}");
+            assert_eq!(out.finish().num_aux(), published_aux);
+        }
+        assert_eq!(poseidon.num_aux(), published_aux);
+    }
+
+    #[test]
+    fn hashes_are_those_of_neptune() {
+        check(&POSEIDON_2, 311);
+        check(&POSEIDON_8, 505);
+        check(&POSEIDON_11, 598);
+    }
+}

@@ -2,12 +2,14 @@
 //!
 //! * [`PorepTask`]: the request;
 //! * `request`: what its claims and the C1 output must agree on;
-//! * `sector`: its partitions, in the upstream circuit's terms;
-//! * `shapes`: what is known of a circuit without any request.
+//! * `sector`: its partitions;
+//! * `shapes`: what is known of a circuit without any request;
+//! * `upstream`: the circuit itself.
 
 mod request;
 mod sector;
 mod shapes;
+mod upstream;
 
 use bellperson::{
     SynthesisError,
@@ -30,7 +32,7 @@ use request::{agree, check_commitments, check_names, check_replica_id};
 use sector::{Partitions, Sector};
 
 pub use request::prover_id;
-pub use shapes::{parameter_stem, path_of_constraint, record};
+pub use shapes::{is_native, parameter_stem, path_of_constraint, record};
 
 /// What the request says besides the C1 output; each must agree with what is inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,11 +83,11 @@ impl PorepTask {
         check_replica_id(&c1, &seal, claims)?;
 
         let partitions = match seal.size {
-            SectorSize::Kib2 => Sector::<SectorShape2KiB>::check(seal, c1, &unwrapped.json)?,
-            SectorSize::Mib8 => Sector::<SectorShape8MiB>::check(seal, c1, &unwrapped.json)?,
-            SectorSize::Mib512 => Sector::<SectorShape512MiB>::check(seal, c1, &unwrapped.json)?,
-            SectorSize::Gib32 => Sector::<SectorShape32GiB>::check(seal, c1, &unwrapped.json)?,
-            SectorSize::Gib64 => Sector::<SectorShape64GiB>::check(seal, c1, &unwrapped.json)?,
+            SectorSize::Kib2 => Sector::<SectorShape2KiB>::check(seal, c1)?,
+            SectorSize::Mib8 => Sector::<SectorShape8MiB>::check(seal, c1)?,
+            SectorSize::Mib512 => Sector::<SectorShape512MiB>::check(seal, c1)?,
+            SectorSize::Gib32 => Sector::<SectorShape32GiB>::check(seal, c1)?,
+            SectorSize::Gib64 => Sector::<SectorShape64GiB>::check(seal, c1)?,
         };
         Ok(Self { seal, partitions })
     }
@@ -105,19 +107,13 @@ impl PorepTask {
         self.partitions.len()
     }
 
-    /// The witness of partition `k`, computed natively if that has agreed with the circuit's gadgets, else by them (with
-    /// a warning in the log). They are compared when a process asks for the first witness of a circuit, which takes it
-    /// 0.4 s (2 KiB) to 2 s (32 GiB) longer. Parallel on the current rayon pool.
+    /// The witness of partition `k`, computed natively (see [`is_native`]), or else by the circuit's gadgets. Parallel on
+    /// the current rayon pool.
     ///
     /// # Panics
     /// If there is no partition `k`.
     pub fn witness(&self, k: usize) -> Result<CompactWitness, SynthesisError> {
         self.partitions.witness(k)
-    }
-
-    /// Whether witnesses are computed natively: compares, if this is the first call for the circuit.
-    pub fn is_native(&self) -> bool {
-        self.partitions.is_native()
     }
 
     /// The same witness, by the circuit's gadgets: what [`Self::witness`] is compared with.
