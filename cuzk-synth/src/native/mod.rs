@@ -1,17 +1,18 @@
 //! The witness of a PoRep partition, computed without the circuit's gadgets: numbers are hashed as numbers, and what the
-//! circuit would allocate is written in its order, straight into the compact form. Two milliseconds for what takes the
-//! gadgets most of a second.
+//! circuit would allocate is written in its order, straight into the compact form: a few milliseconds for a 2 KiB sector that
+//! takes the gadgets 0.7 s.
 //!
 //! The circuit is storage-proofs-porep's `StackedCircuit`; [`Generator::partition`] is its outline:
 //!
 //! * [`path`], [`insert`]: paths in the data tree and in the column and replica trees;
 //! * [`label`]: the labels of a node in all layers;
 //! * [`sha256`], [`poseidon`]: the hashes, with the intermediate values that the circuit allocates;
-//! * [`element`]: field elements as bits;
+//! * [`element`], [`field`]: field elements as bits, and their arithmetic;
 //! * [`agreement`]: nothing here is used before it has agreed with the gadgets.
 
 mod agreement;
 mod element;
+mod field;
 mod insert;
 mod label;
 mod path;
