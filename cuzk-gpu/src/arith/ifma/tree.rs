@@ -23,8 +23,8 @@ pub const NEGATIVE: u32 = 1 << 31;
 /// Shortest list that may be cut: 32 vectors of one lane's work in round 1.
 pub const PIECE: u32 = 256;
 
-/// Entries per chunk: up to 1 MiB of G1 blocks, half of a second-level cache.
-const CHUNK: usize = 1 << 14;
+/// Entries per chunk: up to 2 MiB of G1 blocks.
+const CHUNK: usize = 1 << 15;
 
 /// A list of points: a range of the entry array, and where the sum goes.
 #[derive(Clone, Copy, Debug)]
