@@ -1,11 +1,15 @@
 //! The node's envelope `{"SectorNum": n, "Phase1Out": "<base64>", "SectorSize": bytes}` around the C1 output, or the
 //! C1 output without it.
 
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    io::{self, BufWriter, IntoInnerError, Write},
+};
 
-use base64::{Engine, engine::general_purpose::STANDARD};
+use base64::{Engine, engine::general_purpose::STANDARD, write::EncoderWriter};
 use serde::Deserialize;
 
+use super::model::C1Output;
 use crate::error::InputError;
 
 /// What the envelope says, and the JSON inside.
@@ -47,6 +51,19 @@ pub fn unwrap(payload: &[u8]) -> Result<Unwrapped<'_>, InputError> {
         InputError::invalid("vanilla_proof.Phase1Out", format!("is not standard base64 with padding: {e}"))
     })?;
     Ok(Unwrapped { json: Cow::Owned(json), sector_number: envelope.sector_number, sector_size: envelope.sector_size })
+}
+
+/// Writes a C1 output in its envelope, as nodes send it.
+pub fn wrap(mut out: impl Write, c1: &C1Output, sector_number: u64, sector_size: u64) -> io::Result<()> {
+    write!(out, r#"{{"SectorNum":{sector_number},"Phase1Out":""#)?;
+    {
+        // JSON comes number by number; base64 takes it in larger pieces.
+        let mut json = BufWriter::new(EncoderWriter::new(&mut out, &STANDARD));
+        serde_json::to_writer(&mut json, c1)?;
+        json.into_inner().map_err(IntoInnerError::into_error)?.finish()?;
+    }
+    write!(out, r#"","SectorSize":{sector_size}}}"#)?;
+    out.flush()
 }
 
 /// Describes a JSON error by layer and byte offset, for input that is one long line.

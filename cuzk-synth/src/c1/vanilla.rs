@@ -5,17 +5,10 @@
 //! `storage_proofs_porep`'s `Proof::verify`, and one more: that labels are hashed from the very parents whose columns
 //! are opened.
 
-use blstrs::Scalar;
-use ff::PrimeField;
-use filecoin_hashers::{
-    HashFunction,
-    poseidon::{PoseidonDomain, PoseidonFunction, PoseidonHasher},
-};
 use rayon::prelude::*;
-use sha2::{Digest, Sha256};
-use storage_proofs_porep::stacked::Column;
 
 use super::{
+    hash::{column_hash, create_label, encode, in_turn, poseidon, sha256},
     model::{ChallengeProof, ColumnProof, LabelingProof, MerkleProof, Node},
     shape::{DRG_PARENTS, LABEL_PARENTS},
 };
@@ -91,8 +84,7 @@ impl Statement<'_> {
         self.check_label(&proof.encoding_proof, node, rows.len(), proof, &rows[rows.len() - 1])
             .map_err(|fault| fault.within("encoding_proof"))?;
 
-        let key = scalar(&rows[rows.len() - 1]);
-        let encoded = Node((key + scalar(proof.comm_d_proofs.leaf())).to_repr());
+        let encoded = encode(&rows[rows.len() - 1], proof.comm_d_proofs.leaf());
         if encoded != *proof.comm_r_last_proof.leaf() {
             return Err(Fault::new(
                 "comm_r_last_proof",
@@ -136,36 +128,18 @@ impl Statement<'_> {
 fn label_parents(proof: &ChallengeProof, layer: usize) -> [&Node; LABEL_PARENTS] {
     let columns = &proof.replica_column_proofs;
     let own = columns.drg_parents.iter().map(|c| &c.column.rows[layer - 1]);
-    let distinct: Vec<&Node> = if layer == 1 {
-        own.collect()
-    } else {
-        let previous = columns.exp_parents.iter().map(|c| &c.column.rows[layer - 2]);
-        own.chain(previous).collect()
-    };
-    std::array::from_fn(|i| distinct[i % distinct.len()])
-}
-
-/// SHA256(replica id | layer, 4 bytes BE | node, 8 bytes BE | 20 zeros | 37 labels), cut to 254 bits.
-fn create_label(replica_id: &Node, layer: u32, node: u64, parents: &[&Node]) -> Node {
-    let mut hasher = Sha256::new();
-    hasher.update(replica_id.0);
-    hasher.update(layer.to_be_bytes());
-    hasher.update(node.to_be_bytes());
-    hasher.update([0; 20]);
-    for parent in parents {
-        hasher.update(parent.0);
+    if layer == 1 {
+        return in_turn(own);
     }
-    truncated(hasher)
+    let previous = columns.exp_parents.iter().map(|c| &c.column.rows[layer - 2]);
+    in_turn(own.chain(previous))
 }
 
 fn check_column(proof: &ColumnProof, node: usize, comm_c: &Node) -> Result<(), Fault> {
     if proof.column.index as usize != node {
         return Err(Fault::new("column.index", format!("is {}, expected node {node}", proof.column.index)));
     }
-    let rows = proof.column.rows.iter().map(|row| PoseidonDomain::from(row.0));
-    let hash =
-        Column::<PoseidonHasher>::new(proof.column.index, rows.collect()).expect("a column takes any rows").hash();
-    if Node(hash.to_repr()) != *proof.inclusion_proof.leaf() {
+    if column_hash(&proof.column.rows) != *proof.inclusion_proof.leaf() {
         return Err(Fault::new(
             "column",
             format!("its hash is not the leaf {:?} of its path", proof.inclusion_proof.leaf()),
@@ -203,31 +177,6 @@ fn check_path(
         ));
     }
     Ok(())
-}
-
-fn sha256(nodes: &[Node]) -> Node {
-    let mut hasher = Sha256::new();
-    for node in nodes {
-        hasher.update(node.0);
-    }
-    truncated(hasher)
-}
-
-/// The digest with its two highest bits cleared, so that it is a field element.
-fn truncated(hasher: Sha256) -> Node {
-    let mut digest: [u8; 32] = hasher.finalize().into();
-    digest[31] &= 0x3f;
-    Node(digest)
-}
-
-fn poseidon(nodes: &[Node]) -> Node {
-    let bytes: Vec<u8> = nodes.iter().flat_map(|node| node.0).collect();
-    let hash: PoseidonDomain = <PoseidonFunction as HashFunction<_>>::hash(&bytes);
-    Node(hash.into())
-}
-
-fn scalar(node: &Node) -> Scalar {
-    Scalar::from_repr_vartime(node.0).expect("the shape check let only field elements pass")
 }
 
 /// What is wrong in the proof of one challenge.

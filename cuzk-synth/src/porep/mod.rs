@@ -30,6 +30,7 @@ use request::{agree, check_commitments, check_names, check_replica_id};
 use sector::{Partitions, Sector};
 
 pub use request::prover_id;
+pub(crate) use request::replica_id;
 pub use shapes::{parameter_stem, path_of_constraint, record};
 
 /// What the request says besides the C1 output; each must agree with what is inside.
