@@ -17,11 +17,15 @@ fn synth(c: &mut Criterion) {
     let task = check();
     let r1cs = porep::record(CircuitId::porep(SectorSize::Kib2)).expect("a built circuit").expect("it can be recorded");
     let (witness, plain) = (task.witness(0).expect("values"), task.assignment(0).expect("values"));
+    assert!(task.is_native(), "the native witness is not that of the circuit");
     assert!(witness.to_plain() == plain.aux, "the witness is wrong");
     assert!(r1cs.multiply(&r1cs.a, &witness) == plain.a, "A·w is wrong");
 
     c.bench_function("c1_check/cuzk/2KiB", |bencher| bencher.iter(|| black_box(check())));
     c.bench_function("witness/cuzk/2KiB", |bencher| bencher.iter(|| black_box(task.witness(0))));
+    c.bench_function("witness_by_gadgets/cuzk/2KiB", |bencher| {
+        bencher.iter(|| black_box(task.witness_by_gadgets(0)));
+    });
     c.bench_function("rows_a/cuzk/2KiB", |bencher| bencher.iter(|| black_box(r1cs.multiply(&r1cs.a, &witness))));
     c.bench_function("rows_b/cuzk/2KiB", |bencher| bencher.iter(|| black_box(r1cs.multiply(&r1cs.b, &witness))));
     for check in [Check::Sampled, Check::Full] {

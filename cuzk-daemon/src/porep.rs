@@ -195,7 +195,7 @@ impl Proving for PorepProving {
     }
 
     fn synthesize(&self, task: &Admitted, partition: usize) -> Result<Witness, String> {
-        let witness = task.porep.witness(partition).map_err(|e| e.to_string())?;
+        let witness = self.settings.synthesis.install(|| task.porep.witness(partition)).map_err(|e| e.to_string())?;
         Ok(Witness { circuit: task.porep.circuit(), values: witness })
     }
 

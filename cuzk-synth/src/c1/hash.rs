@@ -9,7 +9,10 @@ use filecoin_hashers::{
 use sha2::{Digest, Sha256};
 use storage_proofs_porep::stacked::Column;
 
-use super::{model::Node, shape::LABEL_PARENTS};
+use super::{
+    model::Node,
+    shape::{LABEL_PARENTS, element},
+};
 
 /// The parents' labels in turn, up to the 37 that are hashed.
 pub(crate) fn in_turn<'a>(parents: impl Iterator<Item = &'a Node>) -> [&'a Node; LABEL_PARENTS] {
@@ -63,9 +66,5 @@ pub(crate) fn column_hash(rows: &[Node]) -> Node {
 
 /// The sealed node: the last layer's label plus the data, as field elements.
 pub(crate) fn encode(label: &Node, data: &Node) -> Node {
-    Node((scalar(label) + scalar(data)).to_repr())
-}
-
-fn scalar(node: &Node) -> Scalar {
-    Scalar::from_repr_vartime(node.0).expect("checked or made to be below the modulus")
+    Node((element(label) + element(data)).to_repr())
 }

@@ -111,7 +111,7 @@ impl Statement<'_> {
                 ),
             ));
         }
-        let parents = label_parents(proof, layer);
+        let parents = in_turn(parent_labels(proof, layer));
         if let Some(i) = (0..LABEL_PARENTS).find(|&i| label.parents[i] != *parents[i]) {
             return Err(Fault::new(format!("parents[{i}]"), "differs from the opened column of that parent"));
         }
@@ -123,16 +123,13 @@ impl Statement<'_> {
     }
 }
 
-/// The parents' labels that a label in `layer` (from 1) is hashed from: those of its own layer, then, from layer 2 on,
-/// those of the previous one, in turn up to 37.
-fn label_parents(proof: &ChallengeProof, layer: usize) -> [&Node; LABEL_PARENTS] {
+/// The labels that a label in `layer` (from 1) is hashed from: the parents' in its own layer, then, from layer 2 on,
+/// the parents' in the previous one.
+pub(crate) fn parent_labels(proof: &ChallengeProof, layer: usize) -> impl Iterator<Item = &Node> {
     let columns = &proof.replica_column_proofs;
-    let own = columns.drg_parents.iter().map(|c| &c.column.rows[layer - 1]);
-    if layer == 1 {
-        return in_turn(own);
-    }
-    let previous = columns.exp_parents.iter().map(|c| &c.column.rows[layer - 2]);
-    in_turn(own.chain(previous))
+    let own = columns.drg_parents.iter().map(move |c| &c.column.rows[layer - 1]);
+    let previous = layer.checked_sub(2);
+    own.chain(previous.into_iter().flat_map(|row| columns.exp_parents.iter().map(move |c| &c.column.rows[row])))
 }
 
 fn check_column(proof: &ColumnProof, node: usize, comm_c: &Node) -> Result<(), Fault> {

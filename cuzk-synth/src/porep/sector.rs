@@ -1,12 +1,9 @@
 //! The partitions of a sector, in the upstream circuit's terms.
 
-use std::collections::BTreeMap;
-
 use bellperson::{SynthesisError, groth16::PreparedVerifyingKey};
 use blstrs::{Bls12, Scalar};
 use filecoin_hashers::poseidon::PoseidonDomain;
 use filecoin_proofs::{DefaultPieceDomain, DefaultPieceHasher, DefaultTreeHasher, parameters::setup_params};
-use serde::{Deserialize, de::DeserializeOwned};
 use storage_proofs_core::{
     compound_proof::{self, CompoundProof},
     drgraph::Graph,
@@ -17,23 +14,30 @@ use storage_proofs_core::{
 use storage_proofs_porep::stacked::{self, ChallengeRequirements, StackedCircuit, StackedCompound, StackedDrg};
 use typenum::Unsigned;
 
-use super::VerifyError;
+use super::{VerifyError, upstream::vanilla_proof};
 use crate::{
     assignment::Assignment,
-    c1::{model::C1Output, shape::Shape, vanilla::Statement},
+    c1::{
+        model::{C1Output, ChallengeProof},
+        shape::Shape,
+        vanilla::Statement,
+    },
+    circuit::SectorSize,
     error::InputError,
+    native::{self, Commitments, Generator},
     registered::SealProof,
     witness::CompactWitness,
 };
 
 pub(super) type Compound<Tree> = StackedCompound<Tree, DefaultPieceHasher>;
 type PublicInputs = stacked::PublicInputs<PoseidonDomain, DefaultPieceDomain>;
-type VanillaProof<Tree> = stacked::Proof<Tree, DefaultPieceHasher>;
 
 /// The partitions of a sector, whatever its tree shape.
 pub(super) trait Partitions: Send + Sync {
     fn len(&self) -> usize;
     fn witness(&self, k: usize) -> Result<CompactWitness, SynthesisError>;
+    fn witness_by_gadgets(&self, k: usize) -> Result<CompactWitness, SynthesisError>;
+    fn is_native(&self) -> bool;
     fn assignment(&self, k: usize) -> Result<Assignment, SynthesisError>;
     fn public_inputs(&self, k: usize) -> Result<Vec<Scalar>, VerifyError>;
     fn verify_seal(&self, key: &PreparedVerifyingKey<Bls12>, proof: &[u8]) -> Result<bool, VerifyError>;
@@ -44,23 +48,26 @@ pub(super) struct Sector<Tree: MerkleTreeTrait + 'static> {
     minimum_challenges: usize,
     public: PublicInputs,
     params: stacked::PublicParams<Tree>,
-    proofs: Vec<Vec<VanillaProof<Tree>>>,
+    shape: Shape,
+    size: SectorSize,
+    commitments: Commitments,
+    /// One list a partition.
+    challenges: Vec<Vec<ChallengeProof>>,
 }
 
 impl<Tree> Sector<Tree>
 where
     Tree: MerkleTreeTrait<Hasher = DefaultTreeHasher> + 'static,
-    VanillaProof<Tree>: DeserializeOwned,
 {
-    /// Checks the vanilla proofs, then reads them again in the upstream circuit's types.
-    pub(super) fn check(seal: SealProof, c1: &C1Output, json: &[u8]) -> Result<Box<dyn Partitions>, InputError> {
+    /// Checks the vanilla proofs.
+    pub(super) fn check(seal: SealProof, c1: C1Output) -> Result<Box<dyn Partitions>, InputError> {
         let config = seal.upstream().as_v1_config();
         let setup = setup_params(&config).map_err(upstream_refused)?;
         let params = StackedDrg::<Tree, DefaultPieceHasher>::setup(&setup).map_err(upstream_refused)?;
         let (key, partitions) = c1.vanilla_proofs.parts();
         let graph = &params.graph;
         let log_nodes = graph.size().trailing_zeros() as usize;
-        Shape {
+        let shape = Shape {
             partitions: usize::from(config.partitions),
             challenges: params.challenges.num_challenges_per_partition(),
             layers: params.num_layers,
@@ -71,8 +78,8 @@ where
                 Tree::SubTreeArity::to_usize(),
                 Tree::TopTreeArity::to_usize(),
             ),
-        }
-        .check(key, partitions)?;
+        };
+        shape.check(key, partitions)?;
 
         let public = PublicInputs {
             replica_id: c1.replica_id.0.into(),
@@ -95,13 +102,13 @@ where
         }
         .verify(partitions)?;
 
-        let output: UpstreamOutput<VanillaProof<Tree>> =
-            serde_json::from_slice(json).map_err(|e| InputError::invalid("vanilla_proof.Phase1Out", e.to_string()))?;
-        let proofs = output.vanilla_proofs.into_values().next();
         Ok(Box::new(Self {
             minimum_challenges: config.minimum_challenges(),
             public,
-            proofs: proofs.expect("the same JSON was read with its one key before"),
+            shape,
+            size: seal.size,
+            commitments: Commitments { replica_id: c1.replica_id, comm_d: c1.comm_d, comm_r: c1.comm_r },
+            challenges: c1.vanilla_proofs.into_partitions(),
             params,
         }))
     }
@@ -112,17 +119,28 @@ where
     Tree: MerkleTreeTrait<Hasher = DefaultTreeHasher> + 'static,
 {
     fn circuit(&self, k: usize) -> Result<StackedCircuit<Tree, DefaultPieceHasher>, SynthesisError> {
-        // It fails for partitions without proofs or with different roots only, which the checks let none pass.
-        Compound::circuit(&self.public, (), &self.proofs[k], &self.params, Some(k))
-            .map_err(|_| SynthesisError::AssignmentMissing)
+        self.circuit_of(&self.challenges[k])
     }
-}
 
-/// The part of the C1 output that becomes the circuit's private inputs, in the upstream types.
-#[derive(Deserialize)]
-struct UpstreamOutput<Proof> {
-    /// One entry, keyed by sector size.
-    vanilla_proofs: BTreeMap<String, Vec<Vec<Proof>>>,
+    /// The native generator, if it agrees with the circuit's gadgets on the first challenge of all.
+    fn generator(&self) -> Option<&'static Generator> {
+        native::agreed(
+            self.size,
+            || Generator::new(self.shape.clone()),
+            |generator| generator.partition_alone(&self.commitments, &self.challenges[0][..1]),
+            || CompactWitness::of_circuit(self.circuit_of(&self.challenges[0][..1])?),
+        )
+    }
+
+    /// The circuit with these challenges, which may be fewer than those of a partition.
+    fn circuit_of(
+        &self,
+        challenges: &[ChallengeProof],
+    ) -> Result<StackedCircuit<Tree, DefaultPieceHasher>, SynthesisError> {
+        let proofs = challenges.iter().map(vanilla_proof).collect();
+        // It fails for partitions without proofs or with different roots only, which the checks let none pass.
+        Compound::circuit(&self.public, (), &proofs, &self.params, None).map_err(|_| SynthesisError::AssignmentMissing)
+    }
 }
 
 impl<Tree> Partitions for Sector<Tree>
@@ -130,10 +148,21 @@ where
     Tree: MerkleTreeTrait<Hasher = DefaultTreeHasher> + 'static,
 {
     fn len(&self) -> usize {
-        self.proofs.len()
+        self.challenges.len()
     }
 
     fn witness(&self, k: usize) -> Result<CompactWitness, SynthesisError> {
+        match self.generator() {
+            Some(generator) => Ok(generator.partition(&self.commitments, &self.challenges[k])),
+            None => self.witness_by_gadgets(k),
+        }
+    }
+
+    fn is_native(&self) -> bool {
+        self.generator().is_some()
+    }
+
+    fn witness_by_gadgets(&self, k: usize) -> Result<CompactWitness, SynthesisError> {
         CompactWitness::of_circuit(self.circuit(k)?)
     }
 
