@@ -131,7 +131,7 @@ pub struct Level {
 }
 
 /// 32 bytes: a tree node, a commitment or a random value.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Node(pub [u8; 32]);
 
 /// Parses the inner JSON.

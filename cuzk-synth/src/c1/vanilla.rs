@@ -8,7 +8,7 @@
 use rayon::prelude::*;
 
 use super::{
-    hash::{column_hash, create_label, encode, in_turn, poseidon, sha256},
+    hash::{PoseidonMemo, column_hash, create_label, encode, in_turn, poseidon, sha256},
     model::{ChallengeProof, ColumnProof, LabelingProof, MerkleProof, Node},
     shape::{DRG_PARENTS, LABEL_PARENTS},
 };
@@ -44,6 +44,7 @@ impl Statement<'_> {
                 ),
             ));
         }
+        let trees = Trees { comm_c, comm_r_last, hashes: PoseidonMemo::default() };
         let all: Vec<_> = partitions
             .iter()
             .enumerate()
@@ -51,7 +52,7 @@ impl Statement<'_> {
             .collect();
         let first_fault = all.par_iter().find_map_first(|&(k, i, proof)| {
             let node = self.challenges[k][i];
-            let fault = self.check(node, proof, &comm_c, &comm_r_last).err()?;
+            let fault = self.check(node, proof, &trees).err()?;
             Some(InputError::invalid(
                 format!("vanilla_proofs[{k}][{i}].{}", fault.part),
                 format!("partition {k}, challenge {i} (node {node}): {}", fault.what),
@@ -60,10 +61,10 @@ impl Statement<'_> {
         first_fault.map_or(Ok(()), Err)
     }
 
-    fn check(&self, node: usize, proof: &ChallengeProof, comm_c: &Node, comm_r_last: &Node) -> Result<(), Fault> {
+    fn check(&self, node: usize, proof: &ChallengeProof, trees: &Trees) -> Result<(), Fault> {
         let columns = &proof.replica_column_proofs;
         check_path("comm_d_proofs", &proof.comm_d_proofs, node, &self.comm_d, sha256)?;
-        check_path("comm_r_last_proof", &proof.comm_r_last_proof, node, comm_r_last, poseidon)?;
+        trees.check_path("comm_r_last_proof", &proof.comm_r_last_proof, node, &trees.comm_r_last)?;
 
         let parents = (self.parents)(node);
         let opened = columns.drg_parents.iter().chain(&columns.exp_parents);
@@ -72,9 +73,9 @@ impl Statement<'_> {
                 None => format!("replica_column_proofs.drg_parents[{i}]"),
                 Some(i) => format!("replica_column_proofs.exp_parents[{i}]"),
             };
-            check_column(column, parent as usize, comm_c).map_err(|fault| fault.within(&name()))?;
+            trees.check_column(column, parent as usize).map_err(|fault| fault.within(&name()))?;
         }
-        check_column(&columns.c_x, node, comm_c).map_err(|fault| fault.within("replica_column_proofs.c_x"))?;
+        trees.check_column(&columns.c_x, node).map_err(|fault| fault.within("replica_column_proofs.c_x"))?;
 
         let rows = &columns.c_x.column.rows;
         for (i, label) in proof.labeling_proofs.iter().enumerate() {
@@ -132,17 +133,30 @@ pub(crate) fn parent_labels(proof: &ChallengeProof, layer: usize) -> impl Iterat
     own.chain(previous.into_iter().flat_map(|row| columns.exp_parents.iter().map(move |c| &c.column.rows[row])))
 }
 
-fn check_column(proof: &ColumnProof, node: usize, comm_c: &Node) -> Result<(), Fault> {
-    if proof.column.index as usize != node {
-        return Err(Fault::new("column.index", format!("is {}, expected node {node}", proof.column.index)));
+/// The column and replica trees of a sector.
+struct Trees {
+    comm_c: Node,
+    comm_r_last: Node,
+    hashes: PoseidonMemo,
+}
+
+impl Trees {
+    fn check_column(&self, proof: &ColumnProof, node: usize) -> Result<(), Fault> {
+        if proof.column.index as usize != node {
+            return Err(Fault::new("column.index", format!("is {}, expected node {node}", proof.column.index)));
+        }
+        if column_hash(&proof.column.rows) != *proof.inclusion_proof.leaf() {
+            return Err(Fault::new(
+                "column",
+                format!("its hash is not the leaf {:?} of its path", proof.inclusion_proof.leaf()),
+            ));
+        }
+        self.check_path("inclusion_proof", &proof.inclusion_proof, node, &self.comm_c)
     }
-    if column_hash(&proof.column.rows) != *proof.inclusion_proof.leaf() {
-        return Err(Fault::new(
-            "column",
-            format!("its hash is not the leaf {:?} of its path", proof.inclusion_proof.leaf()),
-        ));
+
+    fn check_path(&self, part: &str, proof: &MerkleProof, node: usize, root: &Node) -> Result<(), Fault> {
+        check_path(part, proof, node, root, |nodes| self.hashes.hash(nodes))
     }
-    check_path("inclusion_proof", &proof.inclusion_proof, node, comm_c, poseidon)
 }
 
 /// Checks that a path leads from its leaf at position `node` to `root`.
@@ -151,7 +165,7 @@ fn check_path(
     proof: &MerkleProof,
     node: usize,
     root: &Node,
-    hash: fn(&[Node]) -> Node,
+    hash: impl Fn(&[Node]) -> Node,
 ) -> Result<(), Fault> {
     let (mut position, mut weight) = (0, 1);
     let mut current = *proof.leaf();
