@@ -138,20 +138,9 @@ fn a_made_up_c1_output_is_good_input() {
     let place = Place::new();
     let path = place.dir.path().join("c1.json");
     let out = path.to_str().expect("UTF-8");
-    let gen_c1 = |size, variant| {
-        run(cuzk(&[
-            "gen-c1",
-            "--sector-size",
-            size,
-            "--variant",
-            variant,
-            "--sector",
-            "7",
-            "--seed",
-            "1",
-            "--out",
-            out,
-        ]))
+    let gen_c1 = |size: &str, variant: &str| {
+        let line = format!("gen-c1 --sector-size {size} --variant {variant} --sector 7 --seed 1 --out {out}");
+        run(cuzk(&line.split(' ').collect::<Vec<_>>()))
     };
     let (code, text, err) = gen_c1("8MiB", "v1_1");
     assert_eq!((code, err.as_str()), (0, ""));
