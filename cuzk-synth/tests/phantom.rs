@@ -107,7 +107,7 @@ fn synthetic_8_mib_is_accepted() {
 }
 
 #[test]
-#[ignore = "seconds, 39 MB"]
+#[ignore = "half a minute"]
 fn real_sizes_are_accepted() {
     for size in [Gib32, Gib64] {
         for variant in [V1, V1_1] {
@@ -122,7 +122,7 @@ fn the_circuit_is_satisfied() {
 }
 
 #[test]
-#[ignore = "half a minute: the constraint systems are recorded first"]
+#[ignore = "seconds: the constraint systems are recorded first"]
 fn larger_circuits_are_satisfied() {
     for size in [Mib8, Mib512] {
         satisfied(size, &[V1_1]);
