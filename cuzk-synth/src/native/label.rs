@@ -87,3 +87,15 @@ fn layer_and_node(layer: u32) -> Half {
     half[1..3].fill(MessageWord::Variable);
     half
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_have_the_published_counts() {
+        let hash = LabelHash::new(11);
+        assert!(hash.first.iter().all(|first| first.aux == 25_337));
+        assert_eq!((hash.parents.aux, hash.last.aux), (26_158, 25_567));
+    }
+}

@@ -91,3 +91,14 @@ fn position(out: &mut WitnessBuilder, proof: &MerkleProof) {
     }
     out.input(Scalar::from(position));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_have_the_published_counts() {
+        let tree = DataTree::new();
+        assert_eq!((tree.children.aux, tree.padding.aux), (25_806, 19_014));
+    }
+}

@@ -9,6 +9,7 @@ use blstrs::Scalar;
 use ff::Field;
 use filecoin_hashers::{POSEIDON_CONSTANTS_2, POSEIDON_CONSTANTS_8, POSEIDON_CONSTANTS_11};
 
+use super::field::{self, dot, mul_add};
 use crate::witness::WitnessBuilder;
 
 const FULL_ROUNDS: usize = 8;
@@ -79,7 +80,7 @@ impl<const W: usize> Poseidon<W> {
         };
         let (first_keys, full_keys) = (full(0), array::from_fn(after));
         let partial_keys = keys[(half + 1) * W..][..partial].to_vec();
-        let tag = power5(domain_tag + first_keys[0]) + full_keys[0][0];
+        let tag = (domain_tag + first_keys[0]).pow_vartime([5]) + full_keys[0][0];
         Self { tag, first_keys, full_keys, partial_keys, mix, mix_fourth, sparse }
     }
 
@@ -95,26 +96,26 @@ impl<const W: usize> Poseidon<W> {
         for i in 1..W {
             state[i] = s_box(out, inputs[i - 1] + self.first_keys[i], &self.full_keys[0][i]);
         }
-        state = mul(&state, &self.mix);
+        state = multiply(&state, &self.mix);
         for round in 1..half {
             for (x, key) in state.iter_mut().zip(&self.full_keys[round]) {
                 *x = allocated_s_box(out, *x, key);
             }
-            state = mul(&state, if round == half - 1 { &self.mix_fourth } else { &self.mix });
+            state = multiply(&state, if round == half - 1 { &self.mix_fourth } else { &self.mix });
         }
         for (key, sparse) in self.partial_keys.iter().zip(&self.sparse) {
             state[0] = allocated_s_box(out, state[0], key);
             let mixed = dot(&state, &sparse.column);
             let first = std::mem::replace(&mut state[0], mixed);
             for (x, factor) in state[1..].iter_mut().zip(&sparse.row) {
-                *x += first * factor;
+                *x = mul_add(&first, factor, x);
             }
         }
         for round in half..FULL_ROUNDS - 1 {
             for (x, key) in state.iter_mut().zip(&self.full_keys[round]) {
                 *x = allocated_s_box(out, *x, key);
             }
-            state = mul(&state, &self.mix);
+            state = multiply(&state, &self.mix);
         }
         state = state.map(|x| allocated_s_box(out, x, &Scalar::ZERO));
         // Of the last linear layer only the element that is the hash is needed.
@@ -127,9 +128,9 @@ impl<const W: usize> Poseidon<W> {
 /// The fifth power of x, which is no variable itself; x², x⁴ and x⁵ + key are.
 #[inline]
 fn s_box(out: &mut WitnessBuilder, x: Scalar, key: &Scalar) -> Scalar {
-    let x2 = x.square();
-    let x4 = x2.square();
-    let result = x4 * x + key;
+    let x2 = field::mul(&x, &x);
+    let x4 = field::mul(&x2, &x2);
+    let result = field::mul_add(&x4, &x, key);
     out.num(x2);
     out.num(x4);
     out.num(result);
@@ -143,18 +144,50 @@ fn allocated_s_box(out: &mut WitnessBuilder, x: Scalar, key: &Scalar) -> Scalar 
     s_box(out, x, key)
 }
 
-fn power5(x: Scalar) -> Scalar {
-    x.square().square() * x
-}
-
-fn mul<const W: usize>(state: &[Scalar; W], matrix: &Matrix<W>) -> [Scalar; W] {
+fn multiply<const W: usize>(state: &[Scalar; W], matrix: &Matrix<W>) -> [Scalar; W] {
     array::from_fn(|j| dot(state, &matrix[j]))
 }
 
-fn dot<const W: usize>(x: &[Scalar; W], y: &[Scalar; W]) -> Scalar {
-    let mut sum = Scalar::ZERO;
-    for (x, y) in x.iter().zip(y) {
-        sum += *x * y;
+#[cfg(test)]
+mod tests {
+    use ff::PrimeField;
+    use filecoin_hashers::{
+        HashFunction,
+        poseidon::{PoseidonDomain, PoseidonFunction, PoseidonHasher},
+    };
+    use rand::{SeedableRng, rngs::StdRng};
+    use storage_proofs_porep::stacked::Column;
+
+    use super::*;
+
+    /// The hash by neptune.
+    fn reference(inputs: &[Scalar]) -> Scalar {
+        let nodes: Vec<PoseidonDomain> = inputs.iter().map(|&x| x.into()).collect();
+        if inputs.len() == 11 {
+            let column = Column::<PoseidonHasher>::new(0, nodes).expect("a column takes any rows");
+            return column.hash();
+        }
+        let bytes: Vec<u8> = inputs.iter().flat_map(Scalar::to_repr).collect();
+        <PoseidonFunction as HashFunction<_>>::hash(&bytes).into()
     }
-    sum
+
+    fn check<const W: usize>(poseidon: &Poseidon<W>, published_aux: usize) {
+        let seed = rand::random();
+        let mut rng = StdRng::seed_from_u64(seed);
+        let random: Vec<Scalar> = (1..W).map(|_| Scalar::random(&mut rng)).collect();
+        for inputs in [random, vec![Scalar::ZERO; W - 1], vec![-Scalar::ONE; W - 1]] {
+            let mut out = WitnessBuilder::default();
+            let hash = poseidon.hash(&mut out, &inputs);
+            assert_eq!(hash, reference(&inputs), "width {W}, seed {seed}");
+            assert_eq!(out.finish().num_aux(), published_aux);
+        }
+        assert_eq!(poseidon.num_aux(), published_aux);
+    }
+
+    #[test]
+    fn hashes_are_those_of_neptune() {
+        check(&POSEIDON_2, 311);
+        check(&POSEIDON_8, 505);
+        check(&POSEIDON_11, 598);
+    }
 }

@@ -2,8 +2,9 @@
 //!
 //! * [`PorepTask`]: the request;
 //! * `request`: what its claims and the C1 output must agree on;
-//! * `sector`, `upstream`: its partitions, in the upstream circuit's terms;
-//! * `shapes`: what is known of a circuit without any request.
+//! * `sector`: its partitions;
+//! * `shapes`: what is known of a circuit without any request;
+//! * `upstream`: the circuit itself.
 
 mod request;
 mod sector;
@@ -32,7 +33,7 @@ use sector::{Partitions, Sector};
 
 pub use request::prover_id;
 pub(crate) use request::replica_id;
-pub use shapes::{parameter_stem, path_of_constraint, record};
+pub use shapes::{is_native, parameter_stem, path_of_constraint, record};
 
 /// What the request says besides the C1 output; each must agree with what is inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,19 +110,13 @@ impl PorepTask {
         self.partitions.len()
     }
 
-    /// The witness of partition `k`, computed natively if that has agreed with the circuit's gadgets, else by them (with
-    /// a warning in the log). They are compared when a process asks for the first witness of a circuit, which takes it
-    /// 0.4 s (2 KiB) to 2 s (32 GiB) longer. Parallel on the current rayon pool.
+    /// The witness of partition `k`, computed natively (see [`is_native`]), or else by the circuit's gadgets. Parallel on
+    /// the current rayon pool.
     ///
     /// # Panics
     /// If there is no partition `k`.
     pub fn witness(&self, k: usize) -> Result<CompactWitness, SynthesisError> {
         self.partitions.witness(k)
-    }
-
-    /// Whether witnesses are computed natively: compares, if this is the first call for the circuit.
-    pub fn is_native(&self) -> bool {
-        self.partitions.is_native()
     }
 
     /// The same witness, by the circuit's gadgets: what [`Self::witness`] is compared with.

@@ -1,9 +1,8 @@
-//! The partitions of a sector, in the upstream circuit's terms.
+//! The partitions of a sector: their vanilla proofs, checked, and what is made of them.
 
 use bellperson::{SynthesisError, groth16::PreparedVerifyingKey};
 use blstrs::{Bls12, Scalar};
-use filecoin_hashers::poseidon::PoseidonDomain;
-use filecoin_proofs::{DefaultPieceDomain, DefaultPieceHasher, DefaultTreeHasher, parameters::setup_params};
+use filecoin_proofs::{DefaultPieceHasher, DefaultTreeHasher, PoRepConfig, parameters::setup_params};
 use storage_proofs_core::{
     compound_proof::{self, CompoundProof},
     drgraph::Graph,
@@ -11,10 +10,13 @@ use storage_proofs_core::{
     multi_proof::MultiProof,
     proof::ProofScheme,
 };
-use storage_proofs_porep::stacked::{self, ChallengeRequirements, StackedCircuit, StackedCompound, StackedDrg};
+use storage_proofs_porep::stacked::{self, ChallengeRequirements, StackedDrg};
 use typenum::Unsigned;
 
-use super::{VerifyError, upstream::vanilla_proof};
+use super::{
+    VerifyError,
+    upstream::{Compound, PublicInputs, circuit, public_inputs},
+};
 use crate::{
     assignment::Assignment,
     c1::{
@@ -29,28 +31,23 @@ use crate::{
     witness::CompactWitness,
 };
 
-pub(super) type Compound<Tree> = StackedCompound<Tree, DefaultPieceHasher>;
-type PublicInputs = stacked::PublicInputs<PoseidonDomain, DefaultPieceDomain>;
-
 /// The partitions of a sector, whatever its tree shape.
 pub(super) trait Partitions: Send + Sync {
     fn len(&self) -> usize;
     fn witness(&self, k: usize) -> Result<CompactWitness, SynthesisError>;
     fn witness_by_gadgets(&self, k: usize) -> Result<CompactWitness, SynthesisError>;
-    fn is_native(&self) -> bool;
     fn assignment(&self, k: usize) -> Result<Assignment, SynthesisError>;
     fn public_inputs(&self, k: usize) -> Result<Vec<Scalar>, VerifyError>;
     fn verify_seal(&self, key: &PreparedVerifyingKey<Bls12>, proof: &[u8]) -> Result<bool, VerifyError>;
 }
 
-/// The partitions of a sector of one tree shape, in the upstream circuit's terms.
+/// The partitions of a sector of one tree shape.
 pub(super) struct Sector<Tree: MerkleTreeTrait + 'static> {
-    minimum_challenges: usize,
+    size: SectorSize,
+    config: PoRepConfig,
+    commitments: Commitments,
     public: PublicInputs,
     params: stacked::PublicParams<Tree>,
-    shape: Shape,
-    size: SectorSize,
-    commitments: Commitments,
     /// One list a partition.
     challenges: Vec<Vec<ChallengeProof>>,
 }
@@ -62,31 +59,13 @@ where
     /// Checks the vanilla proofs.
     pub(super) fn check(seal: SealProof, c1: C1Output) -> Result<Box<dyn Partitions>, InputError> {
         let config = seal.upstream().as_v1_config();
-        let setup = setup_params(&config).map_err(upstream_refused)?;
-        let params = StackedDrg::<Tree, DefaultPieceHasher>::setup(&setup).map_err(upstream_refused)?;
+        let params = setup::<Tree>(&config)?;
         let (key, partitions) = c1.vanilla_proofs.parts();
         let graph = &params.graph;
-        let log_nodes = graph.size().trailing_zeros() as usize;
-        let shape = Shape {
-            partitions: usize::from(config.partitions),
-            challenges: params.challenges.num_challenges_per_partition(),
-            layers: params.num_layers,
-            log_nodes,
-            oct_tree: Shape::oct_tree(
-                log_nodes,
-                Tree::Arity::to_usize(),
-                Tree::SubTreeArity::to_usize(),
-                Tree::TopTreeArity::to_usize(),
-            ),
-        };
-        shape.check(key, partitions)?;
+        shape(&config, &params).check(key, partitions)?;
 
-        let public = PublicInputs {
-            replica_id: c1.replica_id.0.into(),
-            tau: Some(stacked::Tau { comm_d: c1.comm_d.0.into(), comm_r: c1.comm_r.0.into() }),
-            k: None,
-            seed: Some(c1.seed.0),
-        };
+        let commitments = Commitments { replica_id: c1.replica_id, comm_d: c1.comm_d, comm_r: c1.comm_r };
+        let public = public_inputs(&commitments, Some(c1.seed));
         Statement {
             comm_r: c1.comm_r,
             comm_d: c1.comm_d,
@@ -103,43 +82,13 @@ where
         .verify(partitions)?;
 
         Ok(Box::new(Self {
-            minimum_challenges: config.minimum_challenges(),
-            public,
-            shape,
             size: seal.size,
-            commitments: Commitments { replica_id: c1.replica_id, comm_d: c1.comm_d, comm_r: c1.comm_r },
-            challenges: c1.vanilla_proofs.into_partitions(),
+            config,
+            commitments,
+            public,
             params,
+            challenges: c1.vanilla_proofs.into_partitions(),
         }))
-    }
-}
-
-impl<Tree> Sector<Tree>
-where
-    Tree: MerkleTreeTrait<Hasher = DefaultTreeHasher> + 'static,
-{
-    fn circuit(&self, k: usize) -> Result<StackedCircuit<Tree, DefaultPieceHasher>, SynthesisError> {
-        self.circuit_of(&self.challenges[k])
-    }
-
-    /// The native generator, if it agrees with the circuit's gadgets on the first challenge of all.
-    fn generator(&self) -> Option<&'static Generator> {
-        native::agreed(
-            self.size,
-            || Generator::new(self.shape.clone()),
-            |generator| generator.partition_alone(&self.commitments, &self.challenges[0][..1]),
-            || CompactWitness::of_circuit(self.circuit_of(&self.challenges[0][..1])?),
-        )
-    }
-
-    /// The circuit with these challenges, which may be fewer than those of a partition.
-    fn circuit_of(
-        &self,
-        challenges: &[ChallengeProof],
-    ) -> Result<StackedCircuit<Tree, DefaultPieceHasher>, SynthesisError> {
-        let proofs = challenges.iter().map(vanilla_proof).collect();
-        // It fails for partitions without proofs or with different roots only, which the checks let none pass.
-        Compound::circuit(&self.public, (), &proofs, &self.params, None).map_err(|_| SynthesisError::AssignmentMissing)
     }
 }
 
@@ -152,22 +101,18 @@ where
     }
 
     fn witness(&self, k: usize) -> Result<CompactWitness, SynthesisError> {
-        match self.generator() {
+        match generator(self.size, &self.config, &self.params) {
             Some(generator) => Ok(generator.partition(&self.commitments, &self.challenges[k])),
             None => self.witness_by_gadgets(k),
         }
     }
 
-    fn is_native(&self) -> bool {
-        self.generator().is_some()
-    }
-
     fn witness_by_gadgets(&self, k: usize) -> Result<CompactWitness, SynthesisError> {
-        CompactWitness::of_circuit(self.circuit(k)?)
+        CompactWitness::of_circuit(circuit(&self.public, &self.params, &self.challenges[k])?)
     }
 
     fn assignment(&self, k: usize) -> Result<Assignment, SynthesisError> {
-        Assignment::synthesize(self.circuit(k)?)
+        Assignment::synthesize(circuit(&self.public, &self.params, &self.challenges[k])?)
     }
 
     fn public_inputs(&self, k: usize) -> Result<Vec<Scalar>, VerifyError> {
@@ -183,12 +128,48 @@ where
             partitions: Some(self.len()),
             priority: false,
         };
-        let requirements = ChallengeRequirements { minimum_challenges: self.minimum_challenges };
+        let requirements = ChallengeRequirements { minimum_challenges: self.config.minimum_challenges() };
         Compound::<Tree>::verify(&params, &self.public, &proof, &requirements)
             .map_err(|e| VerifyError(format!("{e:#}")))
     }
 }
 
-fn upstream_refused(error: impl std::fmt::Display) -> InputError {
-    InputError::invalid("registered_proof", error.to_string())
+/// The graph of a sector size and its parameters.
+pub(super) fn setup<Tree: MerkleTreeTrait + 'static>(
+    config: &PoRepConfig,
+) -> Result<stacked::PublicParams<Tree>, InputError> {
+    let refused = |error: &dyn std::fmt::Display| InputError::invalid("registered_proof", error.to_string());
+    let setup = setup_params(config).map_err(|e| refused(&e))?;
+    StackedDrg::<Tree, DefaultPieceHasher>::setup(&setup).map_err(|e| refused(&e))
+}
+
+fn shape<Tree: MerkleTreeTrait>(config: &PoRepConfig, params: &stacked::PublicParams<Tree>) -> Shape {
+    let log_nodes = params.graph.size().trailing_zeros() as usize;
+    Shape {
+        partitions: usize::from(config.partitions),
+        challenges: params.challenges.num_challenges_per_partition(),
+        layers: params.num_layers,
+        log_nodes,
+        oct_tree: Shape::oct_tree(
+            log_nodes,
+            Tree::Arity::to_usize(),
+            Tree::SubTreeArity::to_usize(),
+            Tree::TopTreeArity::to_usize(),
+        ),
+    }
+}
+
+/// The native generator of the circuit, if it agrees with the circuit's gadgets (see [`native::agreed`]).
+pub(super) fn generator<Tree>(
+    size: SectorSize,
+    config: &PoRepConfig,
+    params: &stacked::PublicParams<Tree>,
+) -> Option<&'static Generator>
+where
+    Tree: MerkleTreeTrait<Hasher = DefaultTreeHasher> + 'static,
+{
+    native::agreed(size, &shape(config, params), |commitments, challenge| {
+        let public = public_inputs(commitments, None);
+        CompactWitness::of_circuit(circuit(&public, params, std::slice::from_ref(challenge))?)
+    })
 }

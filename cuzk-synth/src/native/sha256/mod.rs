@@ -143,3 +143,38 @@ const K: [u32; 64] = [
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 ];
+
+#[cfg(test)]
+mod tests {
+    use rand::{Rng, SeedableRng, rngs::StdRng};
+    use sha2::{Digest, Sha256};
+
+    use super::*;
+    use crate::witness::WitnessBuilder;
+
+    #[test]
+    fn digests_are_those_of_another_implementation() {
+        let seed = rand::random();
+        let mut rng = StdRng::seed_from_u64(seed);
+        // What is allocated does not change the value: a block without constants and one with, of whatever content.
+        let free = layout(false, [ELEMENT; 2]);
+        for blocks in 0..20 {
+            let (mut hasher, mut reference) = (Hasher::new(), Sha256::new());
+            let mut out = WitnessBuilder::default();
+            for _ in 0..blocks {
+                let block: [[u8; 32]; 2] = rng.r#gen();
+                hasher.block(&mut out, &free, block);
+                reference.update(block.as_flattened());
+            }
+            hasher.block(&mut out, &free, padding(64 * blocks));
+            assert_eq!(hasher.digest(), <[u8; 32]>::from(reference.finalize()), "seed {seed}, {blocks} blocks");
+            assert_eq!(out.finish().num_aux(), (usize::from(blocks) + 1) * free.aux);
+        }
+    }
+
+    #[test]
+    fn sums_have_room_for_their_carries() {
+        assert_eq!([2, 4, 5, 8].map(sum_bits), [33, 34, 35, 35]);
+        assert_eq!(spread(0x8000_0003), 0x4000_0000_0000_0005);
+    }
+}
