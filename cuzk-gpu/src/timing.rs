@@ -13,8 +13,6 @@ pub enum Phase {
     LockHold,
     /// The transforms that give H, and the passes over rows between them.
     Quotient,
-    /// Reading the points of the queries, where they are not in memory.
-    Points,
     /// Multi-scalar multiplication over the `h` query.
     MsmH,
     /// Over the `l` query.
@@ -37,7 +35,6 @@ impl Phase {
             Self::LockWait => "lock_wait",
             Self::LockHold => "lock_hold",
             Self::Quotient => "quotient",
-            Self::Points => "points",
             Self::MsmH => "msm_h",
             Self::MsmL => "msm_l",
             Self::MsmA => "msm_a",

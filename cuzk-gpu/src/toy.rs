@@ -16,12 +16,12 @@ use proptest::prelude::*;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use crate::{
-    arith::backend::Backend as Arithmetic,
+    arith::{backend::Backend as Arithmetic, table::Table},
     cpu::Cpu,
     device::Device,
     generate::{Trapdoor, WriteError, write_parameters},
     prover::{Blinding, Partition},
-    srs::{self, Query, Srs, Writer},
+    srs::{self, Srs, Writer},
 };
 
 /// A random satisfiable circuit: products of random linear combinations, with inputs allocated in between.
@@ -119,8 +119,8 @@ impl Toy {
         let g1 = [&parameters.h, &parameters.l, &parameters.a, &parameters.b_g1];
         Srs::new(
             parameters.vk.clone(),
-            g1.map(|points| Query::in_memory(arithmetic, points)),
-            Query::in_memory(arithmetic, &parameters.b_g2),
+            g1.map(|points| Table::with_backend(arithmetic, points)),
+            Table::with_backend(arithmetic, &parameters.b_g2),
         )
     }
 }

@@ -18,6 +18,7 @@ mod memory;
 mod msm;
 mod parallel;
 mod portable;
+mod storage;
 pub mod table;
 
 pub use backend::Backend;

@@ -1,23 +1,25 @@
 //! Tables of points, and the sums over them: the entrance to both backends.
 
-use core::mem::MaybeUninit;
+use std::{ops::Range, sync::Arc};
 
 use blst::blst_fr;
 use blstrs::Scalar;
+use memmap2::Mmap;
 
 use crate::arith::backend::Backend;
 use crate::arith::curve::{Curve, G1, G2};
 use crate::arith::ifma::{self, Ifma};
-use crate::arith::memory::{huge_copy, refill};
+use crate::arith::memory::huge_copy;
 use crate::arith::msm::{Points, identities, pippenger, select};
 use crate::arith::portable::Portable;
+use crate::arith::storage::Storage;
 
 /// Points in the form that a backend works on. Identities are allowed, anywhere.
 pub enum Table<C: Curve> {
     /// 128-byte (G1) or 256-byte (G2) rows.
     Ifma(ifma::rows::Rows<C>),
     /// Points as they came.
-    Portable(Vec<C::Affine>),
+    Portable(Storage<C::Affine>),
 }
 
 /// Points of G1, e.g. one query of the Groth16 parameters.
@@ -38,7 +40,7 @@ impl<C: Curve> Table<C> {
         match backend.checked() {
             // SAFETY: `checked` saw the instructions. So it was for every table of this variant, in what follows.
             Backend::Ifma => Self::Ifma(unsafe { ifma::rows::Rows::new(points) }),
-            Backend::Portable => Self::Portable(huge_copy(points)),
+            Backend::Portable => Self::Portable(Storage::Memory(huge_copy(points))),
         }
     }
 
@@ -50,11 +52,43 @@ impl<C: Curve> Table<C> {
         }
     }
 
-    /// A table without points in the form of `backend`, to be refilled.
-    pub fn empty(backend: Backend) -> Self {
+    /// Points in a file of ours that is mapped, in the form of `backend`, none the identity.
+    ///
+    /// # Safety
+    /// The range holds what [`Self::as_bytes`] gave, and the file keeps its length and contents as long as it is mapped.
+    ///
+    /// # Panics
+    /// If the range is not inside the file, not aligned to a point, or not whole points.
+    pub(crate) unsafe fn mapped(backend: Backend, file: Arc<Mmap>, bytes: Range<usize>) -> Self {
         match backend.checked() {
-            Backend::Ifma => Self::Ifma(ifma::rows::Rows::empty()),
-            Backend::Portable => Self::Portable(Vec::new()),
+            // SAFETY: the caller's; limbs may be any bits.
+            Backend::Ifma => Self::Ifma(ifma::rows::Rows::stored(unsafe { Storage::mapped(file, bytes) })),
+            // SAFETY: likewise.
+            Backend::Portable => Self::Portable(unsafe { Storage::mapped(file, bytes) }),
+        }
+    }
+
+    /// The same points in memory, for a table that is read at random.
+    pub(crate) fn into_memory(self) -> Self {
+        match self {
+            Self::Ifma(rows) => Self::Ifma(rows.into_memory()),
+            Self::Portable(points) => Self::Portable(points.into_memory()),
+        }
+    }
+
+    /// Has the system read the points ahead where they are in a file.
+    pub(crate) fn will_need(&self) {
+        match self {
+            Self::Ifma(rows) => rows.storage().will_need(),
+            Self::Portable(points) => points.will_need(),
+        }
+    }
+
+    /// Takes points that are in a file out of this process's memory until they are used again.
+    pub(crate) fn release(&self) {
+        match self {
+            Self::Ifma(rows) => rows.storage().release(),
+            Self::Portable(points) => points.release(),
         }
     }
 
@@ -74,24 +108,6 @@ impl<C: Curve> Table<C> {
             Self::Portable(points) => unsafe {
                 core::slice::from_raw_parts(points.as_ptr().cast(), size_of_val(&points[..]))
             },
-        }
-    }
-
-    /// Replaces the table by `n` points, none the identity, which `fill` writes as [`Self::as_bytes`] gave them: anything
-    /// else makes wrong sums. The memory is kept if it suffices. After an error the table is empty.
-    ///
-    /// # Safety
-    /// If `fill` succeeds, it has written every byte.
-    pub unsafe fn refill<E>(
-        &mut self,
-        n: usize,
-        fill: impl FnOnce(&mut [MaybeUninit<u8>]) -> Result<(), E>,
-    ) -> Result<(), E> {
-        match self {
-            // SAFETY: the caller's.
-            Self::Ifma(rows) => unsafe { rows.refill(n, fill) },
-            // SAFETY: the caller's; limbs may be any bits.
-            Self::Portable(points) => unsafe { refill(points, n, fill) },
         }
     }
 

@@ -16,7 +16,7 @@ use crate::{
         table::Table,
     },
     prover::{Backend, KernelSums, Partition, ProveError},
-    srs::{Query, Srs},
+    srs::Srs,
     timing::{Phase, Timings},
 };
 use selection::Selection;
@@ -82,14 +82,9 @@ impl Backend for Cpu {
     }
 
     fn b_g2(&self, srs: &Srs, b: Selection) -> Result<G2Projective, ProveError> {
-        self.on(
-            |pools| &pools.finish,
-            || {
-                let mut scratch = Table::empty(self.arithmetic);
-                let table = srs.b_g2.table(&mut scratch).map_err(|e| self.failed(&e))?;
-                Ok(b.sum(table))
-            },
-        )
+        let sum = self.on(|pools| &pools.finish, || b.sum(&srs.b_g2));
+        srs.b_g2.release();
+        Ok(sum)
     }
 }
 
@@ -118,24 +113,23 @@ impl Cpu {
         staged: Staged,
         timings: &mut Timings,
     ) -> Result<(KernelSums, Selection), ProveError> {
+        for table in [&srs.l, &srs.a, &srs.b_g1] {
+            table.will_need();
+        }
+        srs.b_g2.will_need();
         // C is not needed: on the domain it is the product of A and B, or the proof does not verify.
         let h = timings.measure(Phase::Quotient, || quotient_h(staged.a_rows, staged.b_rows, None));
-        let mut scratch = Table::empty(self.arithmetic);
-        let mut sum = |query: &Query<G1>, phase, f: &dyn Fn(&Table<G1>) -> G1Projective| {
-            let table = timings.measure(Phase::Points, || query.table(&mut scratch)).map_err(|e| self.failed(&e))?;
-            Ok::<_, ProveError>(timings.measure(phase, || f(table)))
+        let mut sum = |table: &Table<G1>, phase, f: &dyn Fn(&Table<G1>) -> G1Projective| {
+            let sum = timings.measure(phase, || f(table));
+            table.release();
+            sum
         };
         let sums = KernelSums {
-            h: sum(&srs.h, Phase::MsmH, &|table| table.msm(&h))?,
-            l: sum(&srs.l, Phase::MsmL, &|table| staged.l.sum(table))?,
-            a: sum(&srs.a, Phase::MsmA, &|table| staged.a.sum(table))?,
-            b_g1: sum(&srs.b_g1, Phase::MsmBG1, &|table| staged.b.sum(table))?,
+            h: sum(&srs.h, Phase::MsmH, &|table| table.msm(&h)),
+            l: sum(&srs.l, Phase::MsmL, &|table| staged.l.sum(table)),
+            a: sum(&srs.a, Phase::MsmA, &|table| staged.a.sum(table)),
+            b_g1: sum(&srs.b_g1, Phase::MsmBG1, &|table| staged.b.sum(table)),
         };
         Ok((sums, staged.b))
-    }
-
-    fn failed(&self, error: &std::io::Error) -> ProveError {
-        let what = format!("the proving parameters cannot be read: {error}");
-        ProveError::Device { device: self.name().to_owned(), what }
     }
 }

@@ -1,7 +1,6 @@
 //! Proving parameters (the structured reference string, SRS) of one circuit.
 
 mod layout;
-mod query;
 mod read;
 mod rows;
 mod write;
@@ -13,11 +12,10 @@ use cuzk_synth::r1cs::R1cs;
 use crate::arith::{Backend, G1, G2, Table};
 
 pub use layout::{G1_BYTES, G2_BYTES, Layout, Section};
-pub use query::Query;
 pub use read::{SrsError, SrsFault, check_layout, open_or_convert, read, read_verifying_key};
 pub use write::Writer;
 
-/// The parameters, in host memory or in a file from which they are read when needed. Points are in the order of the variables they belong to, public inputs first;
+/// The parameters, in memory or in a mapped file of ours. Points are in the order of the variables they belong to, public inputs first;
 /// `a`, `b_g1` and `b_g2` leave out the variables that do not occur (their point would be the identity).
 pub struct Srs {
     /// The verifying key, for the epilogue.
@@ -25,27 +23,21 @@ pub struct Srs {
     /// The same, prepared for verification.
     pub prepared: PreparedVerifyingKey<Bls12>,
     /// [τ^i t(τ) / δ], one a coefficient of H: the domain size less one.
-    pub h: Query<G1>,
+    pub h: Table<G1>,
     /// [(β A_i(τ) + α B_i(τ) + C_i(τ)) / δ], one an auxiliary variable.
-    pub l: Query<G1>,
+    pub l: Table<G1>,
     /// [A_i(τ)].
-    pub a: Query<G1>,
+    pub a: Table<G1>,
     /// [B_i(τ)] in G1.
-    pub b_g1: Query<G1>,
+    pub b_g1: Table<G1>,
     /// [B_i(τ)] in G2.
-    pub b_g2: Query<G2>,
+    pub b_g2: Table<G2>,
 }
 
 impl Srs {
     /// Puts the parts together.
-    pub(crate) fn new(vk: VerifyingKey<Bls12>, [h, l, a, b_g1]: [Query<G1>; 4], b_g2: Query<G2>) -> Self {
+    pub(crate) fn new(vk: VerifyingKey<Bls12>, [h, l, a, b_g1]: [Table<G1>; 4], b_g2: Table<G2>) -> Self {
         Self { prepared: prepare_verifying_key(&vk), vk, h, l, a, b_g1, b_g2 }
-    }
-
-    /// Bytes of host memory that the points take all the time.
-    pub fn resident_bytes(&self) -> u64 {
-        let g1 = [&self.h, &self.l, &self.a, &self.b_g1];
-        g1.iter().map(|query| query.resident_bytes()).sum::<u64>() + self.b_g2.resident_bytes()
     }
 
     /// Bytes of the points in the form of an arithmetic, wherever they are.

@@ -19,7 +19,7 @@ use crate::{
 };
 
 use super::{
-    Query, Srs,
+    Srs,
     layout::{G1_BYTES, G2_BYTES, Layout, Misfit, Section, VK_FIXED_BYTES},
     rows::{self, RowsWriter},
 };
@@ -95,8 +95,8 @@ pub fn read(path: &Path, arithmetic: Backend) -> Result<Srs, SrsError> {
     let mut g2 = None;
     let vk = read_lists(path, |list| {
         match list {
-            List::G1(points) => g1.push(Query::in_memory(arithmetic, &points)),
-            List::G2(points) => g2 = Some(Query::in_memory(arithmetic, &points)),
+            List::G1(points) => g1.push(Table::with_backend(arithmetic, &points)),
+            List::G2(points) => g2 = Some(Table::with_backend(arithmetic, &points)),
             List::Begin(..) => {}
         }
         Ok(())

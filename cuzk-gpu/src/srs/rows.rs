@@ -1,5 +1,5 @@
-//! Parameters converted once for an arithmetic and kept in a file of ours, so that a start takes no time and the points
-//! no memory: 1.5 GB for 2 KiB, read query by query while a proof needs them.
+//! Parameters converted once for an arithmetic and kept in a file of ours, so that a start takes no time and most points
+//! no memory: 1.5 GB for 2 KiB, of which a third is kept and the rest mapped, query by query while a proof needs them.
 //!
 //! ```text
 //! 0     magic "cuzkROWS", version, arithmetic (1 IFMA, 2 portable), number of points of h, l, a, b_g1, b_g2: u64 each
@@ -20,9 +20,10 @@ use std::{
 
 use bellperson::groth16::VerifyingKey;
 use blstrs::Bls12;
+use memmap2::Mmap;
 use tempfile::NamedTempFile;
 
-use super::{Query, Srs};
+use super::Srs;
 use crate::{
     arith::{Backend, Curve, G1, G2, Table},
     params::Digest,
@@ -31,6 +32,9 @@ use crate::{
 const MAGIC: &[u8; 8] = b"cuzkROWS";
 const VERSION: u64 = 1;
 const PAGE: u64 = 4096;
+
+/// The largest `h` that is kept in memory, where it lies on huge pages: a 2 KiB circuit's has half of it.
+const KEPT_BYTES: usize = 1 << 30;
 
 /// A file of rows in the making.
 pub(super) struct RowsWriter {
@@ -95,20 +99,26 @@ pub(super) fn open(path: &Path, arithmetic: Backend, source: Digest) -> io::Resu
     let mut key = Vec::new();
     vk.write(&mut key)?;
     let file_bytes = file.metadata()?.len();
-    let file = Arc::new(file);
+    // SAFETY: a file of ours, which nobody writes to once it has its name: a newer one takes its place whole.
+    let map = Arc::new(unsafe { Mmap::map(&file)? });
     let mut end = PAGE + key.len() as u64;
     let mut next = |i: usize, point_bytes: usize| {
         let (offset, points) = (end.next_multiple_of(PAGE), number(3 + i));
         end = offset + points * point_bytes as u64;
-        (offset, points as usize)
+        offset as usize..end as usize
     };
     let g1 = [0, 1, 2, 3].map(|i| next(i, Table::<G1>::point_bytes(arithmetic)));
-    let (b_g2, b_g2_points) = next(4, Table::<G2>::point_bytes(arithmetic));
+    let b_g2 = next(4, Table::<G2>::point_bytes(arithmetic));
     if end != file_bytes {
         return Ok(None);
     }
-    let g1 = g1.map(|(offset, points)| Query::in_file(file.clone(), offset, points));
-    Ok(Some(Srs::new(vk, g1, Query::in_file(file.clone(), b_g2, b_g2_points))))
+    // SAFETY: the lists are there as they were in memory, and the file stays as it is.
+    let [h, l, a, b_g1] = g1.map(|bytes| unsafe { Table::mapped(arithmetic, map.clone(), bytes) });
+    // SAFETY: as above.
+    let b_g2 = unsafe { Table::mapped(arithmetic, map.clone(), b_g2) };
+    // The MSM of h reads its points at random, again and again; the others are gone through once a proof.
+    let h = if h.as_bytes().len() <= KEPT_BYTES { h.into_memory() } else { h };
+    Ok(Some(Srs::new(vk, [h, l, a, b_g1], b_g2)))
 }
 
 fn code(arithmetic: Backend) -> u64 {

@@ -6,12 +6,13 @@ use rayon::prelude::*;
 
 use super::point_field::{PointField, Row};
 use crate::arith::curve::Curve;
-use crate::arith::memory::{huge_vec, refill};
+use crate::arith::memory::huge_vec;
 use crate::arith::msm::{Points, identities};
+use crate::arith::storage::Storage;
 
 /// Points as 128-byte (G1) or 256-byte (G2) rows, canonical, Montgomery form with R = 2^416.
 pub struct Rows<C: Curve> {
-    rows: Vec<Row<C::Field>>,
+    rows: Storage<Row<C::Field>>,
     /// Bit i: point i is the identity, its row is meaningless. Empty if there is none, which is the common case.
     identities: Vec<u64>,
 }
@@ -23,33 +24,28 @@ impl<C: Curve> Rows<C> {
     /// The machine has the AVX-512 features.
     pub unsafe fn new(points: &[C::Affine]) -> Self {
         // SAFETY: the caller's.
-        Self { rows: unsafe { rows_of_points::<C>(points) }, identities: identities::<C>(points) }
+        Self { rows: Storage::Memory(unsafe { rows_of_points::<C>(points) }), identities: identities::<C>(points) }
     }
 
-    /// A table without points.
-    pub fn empty() -> Self {
-        Self { rows: Vec::new(), identities: Vec::new() }
+    /// Rows in a file, none of them the identity.
+    pub(crate) fn stored(rows: Storage<Row<C::Field>>) -> Self {
+        Self { rows, identities: Vec::new() }
+    }
+
+    /// Where the rows are.
+    pub(crate) fn storage(&self) -> &Storage<Row<C::Field>> {
+        &self.rows
+    }
+
+    /// The same rows in memory.
+    pub(crate) fn into_memory(self) -> Self {
+        Self { rows: self.rows.into_memory(), ..self }
     }
 
     /// The rows as bytes: 64-bit little-endian limbs, no padding.
     pub fn as_bytes(&self) -> &[u8] {
         // SAFETY: a row is an array of limbs and nothing else.
         unsafe { core::slice::from_raw_parts(self.rows.as_ptr().cast(), size_of_val(&self.rows[..])) }
-    }
-
-    /// Replaces the table by `n` points, none the identity, whose rows `fill` writes as [`Self::as_bytes`] gave them. The
-    /// memory is kept if it suffices. After an error the table is empty.
-    ///
-    /// # Safety
-    /// If `fill` succeeds, it has written every byte.
-    pub unsafe fn refill<E>(
-        &mut self,
-        n: usize,
-        fill: impl FnOnce(&mut [MaybeUninit<u8>]) -> Result<(), E>,
-    ) -> Result<(), E> {
-        self.identities.clear();
-        // SAFETY: the caller's; limbs may be any bits.
-        unsafe { refill(&mut self.rows, n, fill) }
     }
 
     /// For sums.
