@@ -98,8 +98,7 @@ impl Driver {
 
 /// Whether the driver's library can be loaded, by every name that the bindings will try: they panic if it cannot.
 fn probe() -> Result<(), CudaError> {
-    let names = cudarc::get_lib_name_candidates("cuda");
-    for name in &names {
+    for name in cudarc::get_lib_name_candidates("cuda") {
         // SAFETY: loading NVIDIA's driver library runs its initializers, which is what using it means.
         if let Ok(library) = unsafe { Library::new(name) } {
             // The bindings load it again; closing and re-opening a driver is asking for trouble.
@@ -107,7 +106,7 @@ fn probe() -> Result<(), CudaError> {
             return Ok(());
         }
     }
-    Err(CudaError::NoDriver(format!("its library is not found under any of {}", names.join(", "))))
+    Err(CudaError::NoDriver("neither libcuda.so nor libcuda.so.1 can be loaded".to_owned()))
 }
 
 fn hidden_hint() -> String {

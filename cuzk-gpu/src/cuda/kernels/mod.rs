@@ -5,9 +5,11 @@
 //! * [`arch`]: architectures;
 //! * [`nvrtc`]: NVIDIA's run-time compiler, loaded while the program runs;
 //! * [`report`]: registers and spills, as the compiler reports them;
+//! * [`build`]: all modules for given architectures, ahead of time;
 //! * [`store`]: compiled code on disk: shipped with the program, or made on first use and kept.
 
 pub mod arch;
+pub mod build;
 pub mod list;
 pub mod nvrtc;
 pub mod report;
