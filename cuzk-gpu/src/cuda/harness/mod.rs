@@ -7,13 +7,15 @@ pub mod check;
 pub mod device;
 pub mod program;
 
+use super::field;
+
 pub use self::{
     bench::{Bench, Goal, Measurement, time},
     check::Check,
 };
 
 /// Every check.
-pub const CHECKS: &[&[Check]] = &[device::CHECKS];
+pub const CHECKS: &[&[Check]] = &[device::CHECKS, field::CHECKS];
 
 /// Every bench.
-pub const BENCHES: &[&[Bench]] = &[device::BENCHES];
+pub const BENCHES: &[&[Bench]] = &[device::BENCHES, field::BENCHES];
