@@ -209,6 +209,21 @@ FN void fqh_wide_sub(fqh_wide& w, const fqh& s)
     w.top -= s.l[FQH_LIMBS - 1];
 }
 
+// The number whose limbs are the nine columns, with `top` added to what they carry into the tenth: normalised.
+FN fqh fqh_upper(double* f, u32* l, u32 top)
+{
+    fqh r;
+    u32 carry;
+    UNROLL for (int j = 0; j < FQH_LIMBS - 1; j++) {
+        r.d[j] = fqh_split(f[j], l[j], carry);
+        r.l[j] = l[j];
+        if (j < FQH_LIMBS - 2) f[j + 1] = fqh_fma(f[j], 0x1p-39, f[j + 1]), l[j + 1] += carry;
+    }
+    r.l[FQH_LIMBS - 1] = carry + top;
+    r.d[FQH_LIMBS - 1] = fqh_top(r.l[FQH_LIMBS - 1]);
+    return r;
+}
+
 // The columns divided by R, normalised.
 FN fqh fqh_reduce(fqh_wide& w)
 {
@@ -229,20 +244,7 @@ FN fqh fqh_reduce(fqh_wide& w)
     UNROLL for (int j = 1; j < FQH_LIMBS; j++) w.f[k + j] = fqh_fma(q, FQH_P[j], w.f[k + j]);
     UNROLL for (int j = 1; j < FQH_LIMBS; j++) w.l[k + j] = fqh_mad(word, fqh_p_low(j), w.l[k + j]);
 
-    fqh r;
-    u32 carry = 0;
-    UNROLL for (int j = 0; j < FQH_LIMBS - 1; j++) {
-        const int column = FQH_LIMBS + j;
-        if (j > 0) {
-            w.f[column] = fqh_fma(w.f[column - 1], 0x1p-39, w.f[column]);
-            w.l[column] += carry;
-        }
-        r.d[j] = fqh_split(w.f[column], w.l[column], carry);
-        r.l[j] = w.l[column];
-    }
-    r.l[FQH_LIMBS - 1] = carry + w.top;
-    r.d[FQH_LIMBS - 1] = fqh_top(r.l[FQH_LIMBS - 1]);
-    return r;
+    return fqh_upper(w.f + FQH_LIMBS, w.l + FQH_LIMBS, w.top);
 }
 
 // a b / R, normalised, below 0.52 p in absolute value.
@@ -295,6 +297,9 @@ FN fqh fqh_normalise(const fqh& a)
     r.l[FQH_LIMBS - 1] = fqh_limb_word(r.d[FQH_LIMBS - 1]);
     return r;
 }
+
+// Whether a could be a multiple k p, |k| <= 3: false for all but 7 of 2^32 others.
+FN bool fqh_maybe_zero(const fqh& a) { return a.l[0] * FQH_INVERSE_LOW + 3 <= 6; }
 
 // 32 bits of a number of words, from bit `at` on; zeros above its end.
 FN u32 fqh_bits_at(const u32* words, int count, int at)

@@ -12,8 +12,10 @@ static_assert(sizeof(u32) == 4 && sizeof(u64) == 8, "the layouts in memory count
 
 #ifdef __CUDACC__
 #define FN __device__ __forceinline__
+#define FN_MEMBER __device__ __forceinline__
 #define CONSTANT __constant__
 #else
 #define FN static inline
+#define FN_MEMBER inline
 #define CONSTANT static const
 #endif

@@ -8,6 +8,7 @@ mod check;
 #[cfg(test)]
 mod mirror;
 mod ops;
+mod points;
 mod reference;
 
-pub use self::{bench::BENCHES, check::CHECKS};
+pub use self::{bench::BENCHES, check::CHECKS, points::BENCHES as POINT_BENCHES, points::CHECKS as POINT_CHECKS};

@@ -107,6 +107,8 @@ pub(super) const OPS: &[Op] = &[
     field_op!("fqh_neg", blst_fp, |a, b| a.neg()),
     field_op!("fqh_mul_unpacked", blst_fp, |a, b| a.mul(b)),
     field_op!("fqh_mul_add_sub", blst_fp, |a, b| a.mul(b).add(a).sub(b)),
+    field_op!("fqh_rows_two", blst_fp, |a, b| a.mul(b).add(b.mul(a.sub(b)))),
+    Op { name: "limbs_rows", words: [20; 3], sample: |rng| sample_limbs(rng, 36, 31), verify: verify_limbs_mul },
     Op { name: "limbs_mul", words: [20; 3], sample: |rng| sample_limbs(rng, 36, 31), verify: verify_limbs_mul },
     Op {
         name: "limbs_sqr",
@@ -122,6 +124,8 @@ pub(super) const OPS: &[Op] = &[
     },
     point_op!("g1_add_mixed", G1, Affine),
     point_op!("g1_add", G1, Xyzz),
+    point_op!("g1_add_hybrid", G1, Affine),
+    Op { name: "g1_add_affine_twice", words: [24; 3], sample: sample_affine, verify: verify_affine_twice },
     point_op!("g1_double", G1, Same),
     point_op!("g2_add_mixed", G2, Affine),
     point_op!("g2_add", G2, Xyzz),
@@ -273,6 +277,34 @@ fn verify_points<C: Curve>(a: &[u32], b: &[u32], out: &[u32], second: Second) ->
     match expected == found {
         true => Ok(()),
         false => Err(format!("expected {expected:x?}, found {found:x?}")),
+    }
+}
+
+fn affine_point(words: &[u32]) -> Point<G1> {
+    let (x, y) = words.split_at(12);
+    words.iter().any(|word| *word != 0).then(|| (blst_fp::from_words(x), blst_fp::from_words(y)))
+}
+
+fn sample_affine(rng: &mut ChaCha8Rng) -> (Vec<u32>, Vec<u32>) {
+    let (_, b) = sample_points::<G1>(rng, Second::Affine);
+    let a = match (rng.gen_range(0..6), affine_point(&b)) {
+        (0, _) => None,
+        (1, q) => q,
+        (2, q) => q.map(|(x, y)| (x, y.neg())),
+        // Then a + b is -b, and the second addition cancels.
+        (3, q) => G1::add(q, q).map(|(x, y)| (x, y.neg())),
+        _ => Some(G1::random(rng)),
+    };
+    (affine_words::<G1>(a), b)
+}
+
+/// The result is a + 2 b.
+fn verify_affine_twice(a: &[u32], b: &[u32], out: &[u32]) -> Result<(), String> {
+    let (a, b) = (affine_point(a), affine_point(b));
+    let expected = G1::add(G1::add(a, b), b);
+    match affine_point(out) == expected {
+        true => Ok(()),
+        false => Err(format!("expected {expected:x?}")),
     }
 }
 

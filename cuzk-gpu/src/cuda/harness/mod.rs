@@ -15,7 +15,7 @@ pub use self::{
 };
 
 /// Every check.
-pub const CHECKS: &[&[Check]] = &[device::CHECKS, field::CHECKS];
+pub const CHECKS: &[&[Check]] = &[device::CHECKS, field::CHECKS, field::POINT_CHECKS];
 
 /// Every bench.
-pub const BENCHES: &[&[Bench]] = &[device::BENCHES, field::BENCHES];
+pub const BENCHES: &[&[Bench]] = &[device::BENCHES, field::BENCHES, field::POINT_BENCHES];
