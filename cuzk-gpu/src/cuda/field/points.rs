@@ -24,7 +24,9 @@ pub const BENCHES: &[Bench] = &[
     Bench { name: "curve/affine additions", run: affine_rates },
 ];
 
-/// As in `g1_bench.cu`.
+/// The module of the hybrid form.
+const HYBRID: &str = "g1_bench_hybrid";
+/// As in `g1_bench.cu` and `g1_bench_hybrid.cu`.
 const POOL: usize = 512;
 const THREADS: u32 = 128;
 /// Words of an affine point.
@@ -43,12 +45,12 @@ fn words(points: &[G1Affine]) -> Vec<u32> {
 }
 
 /// A pool of points, packed for the hybrid form.
-fn packed(gpu: &Gpu, stream: &Stream, module: &str, points: &[G1Affine]) -> Result<DeviceBuffer<u32>, CudaError> {
+fn packed(gpu: &Gpu, stream: &Stream, points: &[G1Affine]) -> Result<DeviceBuffer<u32>, CudaError> {
     let plain = DeviceBuffer::from_host(stream, &words(points), "points")?;
     let packed = DeviceBuffer::<u32>::new(gpu, plain.len(), "packed points")?;
     let args = Args::new().slice(plain.all()).slice(packed.all()).value(points.len() as u32);
     // SAFETY: the kernel reads and writes 24 words a point.
-    unsafe { gpu.function(module, "g1_pack")?.launch(stream, Grid::cover(points.len(), THREADS), &args)? };
+    unsafe { gpu.function(HYBRID, "g1_pack")?.launch(stream, Grid::cover(points.len(), THREADS), &args)? };
     // `plain` may be freed only after that.
     stream.wait()?;
     Ok(packed)
@@ -68,16 +70,16 @@ fn affine_batches(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<(), String> {
     let lanes = (blocks * THREADS) as usize;
     let run = || {
         let stream = Stream::new(gpu)?;
-        let pool = packed(gpu, &stream, "g1_bench", &pool)?;
+        let pool = packed(gpu, &stream, &pool)?;
         let sums = DeviceBuffer::<u32>::new(gpu, lanes * chain * WORDS, "sums")?;
         let prefixes = DeviceBuffer::<u32>::new(gpu, lanes * chain * WORDS / 2, "prefix products")?;
         let out = DeviceBuffer::<u32>::new(gpu, lanes * chain * WORDS, "sums in blst's form")?;
         [&sums, &prefixes, &out].into_iter().try_for_each(|buffer| buffer.all().fill_bytes(&stream, 0xdb))?;
         let grid = Grid::new(blocks, THREADS);
-        let add = gpu.function("g1_bench", "bench_g1_affine_hybrid")?;
+        let add = gpu.function(HYBRID, "bench_g1_affine_hybrid")?;
         let args = Args::new().slice(pool.all()).slice(sums.all()).slice(prefixes.all());
         let args = args.value(chain as u32).value(rounds as u32);
-        let unpack = gpu.function("g1_bench", "g1_unpack_sums")?;
+        let unpack = gpu.function(HYBRID, "g1_unpack_sums")?;
         // SAFETY: the buffers have the extents that the kernels' comments tell, for this grid and chain.
         unsafe {
             add.launch(&stream, grid.with_shared(THREADS * BATCH_SHARED), &args)?;
@@ -122,23 +124,20 @@ fn xyzz_rates(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, Strin
             let seconds = time(&stream, 3, || unsafe { function.launch(&stream, grid, &args) })?;
             Ok((seconds, f64::from(ROUNDS)))
         })
-        .map(|best| best.named(&format!("{kernel}, {module}"), goal))
+        .map(|best| best.named(kernel, goal))
     };
-    let rows = [
-        run("g1_bench", "bench_g1_xyzz", 0, None),
-        run("g1_bench", "bench_g1_xyzz_hybrid", XYZZ_SHARED, Some(3.4e9)),
-        run("g1_bench_o1", "bench_g1_xyzz_hybrid", XYZZ_SHARED, Some(3.4e9)),
-    ];
+    let rows =
+        [run("g1_bench", "bench_g1_xyzz", 0, None), run(HYBRID, "bench_g1_xyzz_hybrid", XYZZ_SHARED, Some(3.4e9))];
     rows.into_iter().collect::<Result<_, CudaError>>().map_err(|e| e.to_string())
 }
 
 fn affine_rates(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String> {
     let points = random_pool(rng);
-    let run = |module: &str, chain: usize| {
+    let run = |chain: usize| {
         const ROUNDS: u32 = 3;
         let stream = Stream::new(gpu)?;
-        let pool = packed(gpu, &stream, module, &points)?;
-        let function = gpu.function(module, "bench_g1_affine_hybrid")?;
+        let pool = packed(gpu, &stream, &points)?;
+        let function = gpu.function(HYBRID, "bench_g1_affine_hybrid")?;
         function.allow_shared(THREADS * BATCH_SHARED)?;
         let most = function.blocks_per_sm(THREADS, THREADS * BATCH_SHARED)?;
         let lanes = (gpu.info().sms * most * THREADS) as usize;
@@ -152,9 +151,9 @@ fn affine_rates(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, Str
             let seconds = time(&stream, 2, || unsafe { function.launch(&stream, grid, &args) })?;
             Ok((seconds, f64::from(ROUNDS) * chain as f64))
         })
-        .map(|best| best.named(&format!("bench_g1_affine_hybrid, {module}, {chain} a batch"), Some(4.2e9)))
+        .map(|best| best.named(&format!("bench_g1_affine_hybrid, {chain} a batch"), Some(4.2e9)))
     };
-    let rows = [run("g1_bench", 64), run("g1_bench", 256), run("g1_bench_o1", 256), run("g1_bench_o1", 512)];
+    let rows = [run(64), run(256), run(512)];
     rows.into_iter().collect::<Result<_, CudaError>>().map_err(|e| e.to_string())
 }
 

@@ -24,6 +24,7 @@ embedded!(
     "fq_inv.cuh",
     "g1.cuh",
     "g1_bench.cu",
+    "g1_bench_hybrid.cu",
     "g1_hybrid.cuh",
     "g1_hybrid_affine.cuh",
     "probe.cu",
@@ -38,7 +39,7 @@ pub const MODULES: &[KernelModule] = &[
     KernelModule { name: "field_bench_hybrid", source: "field_bench_hybrid.cu", options: &["--ptxas-options=-O1"] },
     KernelModule { name: "field_check", source: "field_check.cu", options: &[] },
     KernelModule { name: "g1_bench", source: "g1_bench.cu", options: &[] },
-    KernelModule { name: "g1_bench_o1", source: "g1_bench.cu", options: &["--ptxas-options=-O1"] },
+    KernelModule { name: "g1_bench_hybrid", source: "g1_bench_hybrid.cu", options: &["--ptxas-options=-O1"] },
     KernelModule { name: "probe", source: "probe.cu", options: &[] },
     KernelModule { name: "sort", source: "sort.cu", options: &[] },
 ];
