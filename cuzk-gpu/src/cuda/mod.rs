@@ -7,6 +7,7 @@
 //! * [`launch`]: functions and their launches;
 //! * [`kernels`]: kernel sources, their compilation and the files that it leaves;
 //! * [`harness`]: checks and benches that run on a device;
+//! * [`msm`]: multi-scalar multiplication;
 //! * [`error`]: what can go wrong.
 //!
 //! Rules: every call is checked; nothing here synchronizes with a whole device after start-up (waits are on streams and
@@ -20,6 +21,7 @@ pub mod harness;
 pub mod kernels;
 pub mod launch;
 pub mod memory;
+pub mod msm;
 pub mod stream;
 
 pub use self::{

@@ -12,8 +12,10 @@ pub use self::{
     check::Check,
 };
 
+use super::msm;
+
 /// Every check.
-pub const CHECKS: &[&[Check]] = &[device::CHECKS];
+pub const CHECKS: &[&[Check]] = &[device::CHECKS, msm::checks::CHECKS];
 
 /// Every bench.
-pub const BENCHES: &[&[Bench]] = &[device::BENCHES];
+pub const BENCHES: &[&[Bench]] = &[device::BENCHES, msm::benches::BENCHES];
