@@ -1,5 +1,6 @@
 // The ends of a multi-scalar multiplication: sums of groups of points, few enough to be folded by the CPU, and for G2 the
 // plain form of msm_accumulate. Written once for both groups.
+#define FQ2_FN static __device__ __noinline__ // inlined, the formulas of G2 take the compiler minutes
 #include "g1.cuh"
 #include "msm.cuh"
 

@@ -6,6 +6,7 @@
 //! * [`stream`]: streams and events; [`memory`]: device and pinned buffers; [`arena`]: one allocation, many buffers;
 //! * [`launch`]: functions and their launches;
 //! * [`kernels`]: kernel sources, their compilation and the files that it leaves;
+//! * [`field`]: fields and curves, checked and measured;
 //! * [`harness`]: checks and benches that run on a device;
 //! * [`msm`]: multi-scalar multiplication;
 //! * [`error`]: what can go wrong.
@@ -16,6 +17,7 @@
 pub mod arena;
 pub mod driver;
 pub mod error;
+pub mod field;
 pub mod gpu;
 pub mod harness;
 pub mod kernels;

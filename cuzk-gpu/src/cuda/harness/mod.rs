@@ -7,15 +7,15 @@ pub mod check;
 pub mod device;
 pub mod program;
 
+use super::{field, msm};
+
 pub use self::{
     bench::{Bench, Goal, Measurement, time},
     check::Check,
 };
 
-use super::msm;
-
 /// Every check.
-pub const CHECKS: &[&[Check]] = &[device::CHECKS, msm::checks::CHECKS];
+pub const CHECKS: &[&[Check]] = &[device::CHECKS, field::CHECKS, msm::checks::CHECKS];
 
 /// Every bench.
-pub const BENCHES: &[&[Bench]] = &[device::BENCHES, msm::benches::BENCHES];
+pub const BENCHES: &[&[Bench]] = &[device::BENCHES, field::BENCHES, msm::benches::BENCHES];

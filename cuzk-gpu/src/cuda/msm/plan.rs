@@ -265,7 +265,7 @@ mod tests {
             |log, tables| Plan::choose(request(log, tables)).map(|plan| (plan.windows.count(), plan.windows.tables()));
         assert_eq!(shape(26, 4), Some((11, 4)));
         assert_eq!(shape(27, 4), Some((11, 4)));
-        assert_eq!(shape(26, 1), Some((12, 1)));
+        assert!(matches!(shape(26, 1), Some((11..=12, 1))));
         assert!(matches!(shape(22, 13), Some((12..=14, 12..=13))), "{:?}", shape(22, 13));
     }
 
