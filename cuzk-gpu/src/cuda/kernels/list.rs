@@ -51,7 +51,6 @@ pub const MODULES: &[KernelModule] = &[
 /// Bytes that a kernel may spill (stores and loads of registers that did not fit, as the compiler counts them), where
 /// that was measured to be no loss. All others must not spill.
 pub const SPILL_BOUNDS: &[(&str, u32)] = &[];
-pub const SPILL_BOUNDS: &[(&str, u32)] = &[];
 
 /// The module of this name.
 ///
