@@ -135,6 +135,15 @@ FN void point_add(xyzz_point<F>& p, const xyzz_point<F>& q)
     point_add_slope(p, u1, s1, h, r);
 }
 
+// q = p, by one reciprocal: 1/ZZZ times ZZ is 1/Z, the square of that 1/ZZ. The identity's is 0, which gives (0, 0).
+template <class F>
+FN void make_affine(affine_point<F>& q, const xyzz_point<F>& p)
+{
+    const F zzz = f_inv(p.zzz), z = f_mul(p.zz, zzz);
+    q.x = f_mul(p.x, f_sqr(z));
+    q.y = f_mul(p.y, zzz);
+}
+
 template <class F>
 FN void point_load(affine_point<F>& p, const void* from)
 {

@@ -8,6 +8,7 @@
 //! * [`kernels`]: kernel sources, their compilation and the files that it leaves;
 //! * [`field`]: fields and curves, checked and measured;
 //! * [`harness`]: checks and benches that run on a device;
+//! * [`msm`]: multi-scalar multiplication;
 //! * [`error`]: what can go wrong.
 //!
 //! Rules: every call is checked; nothing here synchronizes with a whole device after start-up (waits are on streams and
@@ -22,6 +23,7 @@ pub mod harness;
 pub mod kernels;
 pub mod launch;
 pub mod memory;
+pub mod msm;
 pub mod stream;
 
 pub use self::{

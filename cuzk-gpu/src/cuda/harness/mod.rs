@@ -7,7 +7,7 @@ pub mod check;
 pub mod device;
 pub mod program;
 
-use super::field;
+use super::{field, msm};
 
 pub use self::{
     bench::{Bench, Goal, Measurement, time},
@@ -15,7 +15,7 @@ pub use self::{
 };
 
 /// Every check.
-pub const CHECKS: &[&[Check]] = &[device::CHECKS, field::CHECKS, field::POINT_CHECKS];
+pub const CHECKS: &[&[Check]] = &[device::CHECKS, field::CHECKS, field::POINT_CHECKS, msm::checks::CHECKS];
 
 /// Every bench.
-pub const BENCHES: &[&[Bench]] = &[device::BENCHES, field::BENCHES, field::POINT_BENCHES];
+pub const BENCHES: &[&[Bench]] = &[device::BENCHES, field::BENCHES, field::POINT_BENCHES, msm::benches::BENCHES];
