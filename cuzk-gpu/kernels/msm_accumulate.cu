@@ -16,6 +16,7 @@
 #include "msm.cuh"
 
 #define WARPS 4
+#define BATCH 4 // segments whose first points are loaded, or whose sums are stored, at once
 #define PLANE 512u // bytes: 16 a lane
 #define FORWARD_STAGE (6 * PLANE)
 #define BACKWARD_STAGE (15 * PLANE)
@@ -114,20 +115,22 @@ FN void accumulate(const msm_accumulate_args& a)
     char* ring = (char*)shared + threadIdx.x / 32 * RING + 16 * lane;
     const u32 ring_address = (u32)__cvta_generic_to_shared(ring);
 
-    // Step 0: the first points themselves.
+    // Step 0: the first points themselves, a few at a time, so that their latencies overlap.
     u32 count = own.longer(0);
-    u32 next = count > 0 ? point_at<INDEXED>(a, own.start(0, count), 0) : MSM_NONE;
-    for (u32 k = 0; k < total; k++) {
-        const u32 id = next;
-        next = k + 1 < count ? point_at<INDEXED>(a, own.start(k + 1, count), 0) : MSM_NONE;
-        affine<g1> p;
-        p.x = p.y = fq_zero();
-        if (id != MSM_NONE) {
-            point_load(p, point_address(a, id));
-            p.y = fq_cneg(p.y, id >> 31);
+    for (u32 k = 0; k < total; k += BATCH) {
+        u32 start[BATCH], id[BATCH];
+        affine<g1> p[BATCH];
+        UNROLL for (u32 i = 0; i < BATCH; i++) start[i] = own.start(k + i, count);
+        UNROLL for (u32 i = 0; i < BATCH; i++) id[i] = k + i < count ? point_at<INDEXED>(a, start[i], 0) : MSM_NONE;
+        UNROLL for (u32 i = 0; i < BATCH; i++) {
+            p[i].x = p[i].y = fq_zero();
+            if (id[i] != MSM_NONE) point_load(p[i], point_address(a, id[i]));
         }
-        planes_store(accumulators + (u64)k * 6 * PLANE, p.x);
-        planes_store(accumulators + ((u64)k * 6 + 3) * PLANE, p.y);
+        UNROLL for (u32 i = 0; i < BATCH; i++) {
+            if (k + i >= total) break;
+            planes_store(accumulators + (u64)(k + i) * 6 * PLANE, p[i].x);
+            planes_store(accumulators + ((u64)(k + i) * 6 + 3) * PLANE, fq_cneg(p[i].y, id[i] >> 31));
+        }
     }
 
     for (u32 step = 1;; step++) {
@@ -225,11 +228,19 @@ FN void accumulate(const msm_accumulate_args& a)
         __syncwarp();
     }
 
-    for (u32 k = 0; k < total; k++) {
-        const u32 g = own.first + k * own.apart;
-        char* out = a.sums + (u64)(a.order ? a.order[g] : g) * 96;
-        fq_store(out, planes_load(accumulators + (u64)k * 6 * PLANE));
-        fq_store(out + 48, planes_load(accumulators + ((u64)k * 6 + 3) * PLANE));
+    for (u32 k = 0; k < total; k += BATCH) {
+        u32 to[BATCH];
+        affine<g1> p[BATCH];
+        UNROLL for (u32 i = 0; i < BATCH; i++) {
+            if (k + i >= total) break;
+            const u32 g = own.first + (k + i) * own.apart;
+            to[i] = a.order ? a.order[g] : g;
+            p[i].x = planes_load(accumulators + (u64)(k + i) * 6 * PLANE);
+            p[i].y = planes_load(accumulators + ((u64)(k + i) * 6 + 3) * PLANE);
+        }
+        UNROLL for (u32 i = 0; i < BATCH; i++) {
+            if (k + i < total) point_store(a.sums + (u64)to[i] * 96, p[i]);
+        }
     }
 }
 

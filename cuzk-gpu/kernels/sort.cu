@@ -5,11 +5,9 @@
 #include "sort.cuh"
 
 // Adds the counts of `passes` digits of the keys, from bit 0, to counts[pass][digit].
-extern "C" __global__ void __launch_bounds__(256) sort_count(const u32* keys, const u32* n_pointer, u32 n_given, u32 passes,
-                                                             u32* counts)
+extern "C" __global__ void __launch_bounds__(256) sort_count(const u32* keys, u32 n, u32 passes, u32* counts)
 {
     __shared__ u32 bins[SORT_MAX_PASSES * SORT_DIGITS];
-    const u32 n = n_pointer ? *n_pointer : n_given;
     for (u32 i = threadIdx.x; i < passes * SORT_DIGITS; i += blockDim.x) bins[i] = 0;
     __syncthreads();
     for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (u64)gridDim.x * blockDim.x)

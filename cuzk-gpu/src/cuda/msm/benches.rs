@@ -117,11 +117,14 @@ fn measure(
     msm.trace();
     call(msm).map_err(|e| e.to_string())?;
     let stages = msm.stages().map_err(|e| e.to_string())?;
-    rows.extend(
-        stages
-            .into_iter()
-            .map(|(stage, time)| row(format!("  {stage}"), size.to_owned(), time.as_secs_f64().max(1e-9), n, None)),
-    );
+    let pairs = msm.plan().pairs();
+    rows.extend(stages.into_iter().map(|(stage, time)| {
+        let row = row(format!("  {stage}"), size.to_owned(), time.as_secs_f64().max(1e-9), n, None);
+        match stage {
+            "sort" => Measurement { work: pairs as f64, unit: "pairs", goal: Some(Goal::Rate(40e9)), ..row },
+            _ => row,
+        }
+    }));
     Ok(rows)
 }
 

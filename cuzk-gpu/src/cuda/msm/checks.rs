@@ -335,7 +335,7 @@ fn sort_on_device(gpu: &Gpu, keys: &[u32], passes: u32) -> Result<Vec<(u32, u32)
     let ticket = DeviceBuffer::<u32>::new(gpu, 1, "a ticket")?;
     let status = DeviceBuffer::<u64>::new(gpu, n.div_ceil(SORT_TILE) * 256, "status")?;
     counts.all().fill_bytes(&stream, 0)?;
-    let args = Args::new().slice(buffers[0][0].all()).value(0u64).value(n as u32).value(passes).slice(counts.all());
+    let args = Args::new().slice(buffers[0][0].all()).value(n as u32).value(passes).slice(counts.all());
     let both = |i: u32| [buffers[i as usize % 2][0].all(), buffers[i as usize % 2][1].all()];
     // SAFETY: every buffer has `n` words, or what the kernels ask for beside them.
     unsafe {
@@ -358,7 +358,7 @@ fn sort_on_device(gpu: &Gpu, keys: &[u32], passes: u32) -> Result<Vec<(u32, u32)
     Ok(keys?.into_iter().zip(values?).collect())
 }
 
-/// A sum of points that the compiler cannot know: used by the benches too.
+/// `n` points in arithmetic progression, all different: an addition each.
 pub(super) fn multiples(rng: &mut ChaCha8Rng, n: usize) -> Vec<G1Affine> {
     let step = G1Projective::random(&mut *rng);
     let projective: Vec<G1Projective> =

@@ -178,6 +178,7 @@ impl<C: DeviceCurve> Msm<C> {
     ) -> Result<C::Projective, CudaError> {
         self.fits(stream.gpu(), base)?;
         let call = Call { stream, arena };
+        self.mark(&call, "begin")?;
         self.bucket_sums(&call, base, scalars, None, 0)?;
         self.no_dealt(&call)?;
         self.finish(&call)
@@ -197,6 +198,7 @@ impl<C: DeviceCurve> Msm<C> {
         scalars: Scalars<'_>,
     ) -> Result<C::Projective, CudaError> {
         let call = Call { stream, arena };
+        self.mark(&call, "begin")?;
         let gpu = stream.gpu();
         let part = self.plan.request.points.min(self.plan.request.scalars);
         let parts = scalars.len.div_ceil(part).max(1);
@@ -250,6 +252,7 @@ impl<C: DeviceCurve> Msm<C> {
     ) -> Result<C::Projective, CudaError> {
         self.fits(stream.gpu(), base)?;
         let call = Call { stream, arena };
+        self.mark(&call, "begin")?;
         let lists = self.workspace.lists.map(|list| arena.slice(list));
         let [ones, points, values] = lists;
         let (ones, points, values) = (ones?, points?, values?);
@@ -329,7 +332,6 @@ impl<C: DeviceCurve> Msm<C> {
         let passes = windows.passes();
         // The passes go to and fro, so that they end in `sorted`.
         let ends = |pass: u32| if (passes - pass).is_multiple_of(2) { sorted } else { unsorted };
-        self.mark(call, "begin")?;
         counts.fill_bytes(stream, 0)?;
         let [scalar_list, point_list] = lists.map_or([0, 0], |lists| lists.map(|list| list.address()));
         let args = Args::new().slice(scalars.words).value(n as u32).value(u32::from(scalars.montgomery));
