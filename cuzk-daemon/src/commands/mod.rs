@@ -5,6 +5,7 @@ mod cancel;
 mod config;
 mod demo;
 mod gen_c1;
+mod kernels;
 mod params;
 mod progress;
 mod prove;
@@ -27,6 +28,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Cancel(args) => block_on(cancel::cancel(&args)),
         Command::Demo(args) => demo::demo(&args),
         Command::GenC1(args) => gen_c1::gen_c1(&args),
+        Command::Kernels(command) => kernels::kernels(&command),
         Command::Params(command) => params::params(&command),
         Command::Config(command) => config::config(&command),
     }

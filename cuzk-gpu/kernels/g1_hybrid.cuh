@@ -1,0 +1,92 @@
+// Points of G1 in the hybrid form, whose coordinates lie in shared memory (see g1.cuh for formulas and coordinates).
+#pragma once
+#include "fq_hybrid_rows.cuh"
+#include "g1.cuh"
+
+// A point in XYZZ coordinates and room for two more numbers: six elements, one after the other, limbs `stride` apart.
+#define G1H_ELEMENTS 6
+struct g1h {
+    double* limbs;
+    int stride;
+};
+enum { G1H_X, G1H_Y, G1H_ZZ, G1H_ZZZ, G1H_H, G1H_R };
+
+FN fqh_ref g1h_at(const g1h& p, int element)
+{
+    fqh_ref r;
+    r.limbs = p.limbs + element * FQH_LIMBS * p.stride, r.stride = p.stride;
+    return r;
+}
+
+FN void g1h_set(const g1h& p, const xyzz<g1>& q)
+{
+    fqh_set(g1h_at(p, G1H_X), fqh_from_fq(q.x)), fqh_set(g1h_at(p, G1H_Y), fqh_from_fq(q.y));
+    fqh_set(g1h_at(p, G1H_ZZ), fqh_from_fq(q.zz)), fqh_set(g1h_at(p, G1H_ZZZ), fqh_from_fq(q.zzz));
+}
+
+// X and Y may be several p: a product with one makes them small.
+FN fq g1h_get_element(const g1h& p, int element) { return fqh_to_fq(fqh_mul_rows(fqh_one(), g1h_at(p, element))); }
+FN xyzz<g1> g1h_get(const g1h& p)
+{
+    xyzz<g1> q;
+    q.x = g1h_get_element(p, G1H_X), q.y = g1h_get_element(p, G1H_Y);
+    q.zz = g1h_get_element(p, G1H_ZZ), q.zzz = g1h_get_element(p, G1H_ZZZ);
+    return q;
+}
+
+#ifdef __CUDACC__
+#define RARE __device__ __noinline__
+#else
+#define RARE static
+#endif
+
+FN affine<g1> g1h_load(const u32* q, bool negate)
+{
+    affine<g1> r;
+    point_load(r, q);
+    r.y = fq_cneg(r.y, negate);
+    return r;
+}
+
+// g1h_add in the integer form: exact in every case. Its arguments are addresses, so that the caller's numbers stay in
+// registers.
+RARE void g1h_add_exact(g1h p, const u32* q, bool negate)
+{
+    xyzz<g1> sum = g1h_get(p);
+    point_add(sum, g1h_load(q, negate));
+    g1h_set(p, sum);
+}
+
+// p += q, or -= if `negate`, for the affine q that is in memory in blst's form: 8 products, 2 squares (as products). Whatever
+// could be an identity, or a sum of equal or opposite points, is seen by single words and left to g1h_add_exact.
+//
+// |X| < 2.1 p, |Y| < 0.6 p, ZZ and ZZZ below 0.52 p, all normalised; a coordinate in the form 64 x is an operand only.
+FN void g1h_add(const g1h& p, const u32* q, bool negate)
+{
+    const fqh_ref x = g1h_at(p, G1H_X), y = g1h_at(p, G1H_Y), zz = g1h_at(p, G1H_ZZ), zzz = g1h_at(p, G1H_ZZZ);
+    const fqh_ref th = g1h_at(p, G1H_H), tr = g1h_at(p, G1H_R);
+    const fq xq = fq_load(q);
+    fqh_rows w = fqh_rows_mul(fqh_unpack64(xq), zz);
+    fqh_rows_add(w, -1, fqh_get(x));
+    const fqh h = fqh_rows_end(w);
+    if (fqh_maybe_zero(h) || zz.limbs[0] == 0 || xq.v[0] == 0) return g1h_add_exact(p, q, negate);
+    fqh_set(th, h);
+    w = fqh_rows_mul(fqh_cneg(fqh_unpack64(fq_load(q + FQ_WORDS)), negate), zzz);
+    fqh_rows_add(w, -1, fqh_get(y));
+    fqh_set(tr, fqh_rows_end(w));
+    const fqh hh = fqh_mul_rows(fqh_get(th), th);
+    fqh_set(th, fqh_mul_rows(hh, th)); // h^3 from here on
+    fqh_set(zz, fqh_mul_rows(hh, zz));
+    fqh_set(x, fqh_mul_rows(hh, x)); // X h^2
+    fqh_set(zzz, fqh_mul_rows(fqh_get(th), zzz));
+    // X = r^2 - h^3 - 2 X h^2
+    w = fqh_rows_mul(fqh_get(tr), tr);
+    fqh_rows_add(w, -1, fqh_get(th));
+    const fqh old = fqh_get(x);
+    fqh_rows_add(w, -2, old);
+    const fqh sum = fqh_rows_end(w);
+    fqh_set(x, sum);
+    // Y = r (X h^2 - X') - Y h^3
+    w = fqh_rows_mul2(fqh_normalise(fqh_sub(old, sum)), tr, fqh_cneg(fqh_get(th), true), y);
+    fqh_set(y, fqh_rows_end(w));
+}

@@ -1,0 +1,105 @@
+//! The embedded sources, and the modules made from them.
+
+use super::source::KernelModule;
+use crate::cuda::error::CudaError;
+
+macro_rules! embedded {
+    ($($name:literal),* $(,)?) => {
+        /// Every file of `kernels/` that modules may include, with its text. A test compares it with the folder.
+        pub const SOURCES: &[(&str, &str)] = &[$(($name, include_str!(concat!("../../../kernels/", $name)))),*];
+    };
+}
+
+embedded!(
+    "block.cuh",
+    "carry.cuh",
+    "field_bench.cu",
+    "field_bench_hybrid.cu",
+    "field_check.cu",
+    "field_ops.cuh",
+    "fq.cuh",
+    "fq2.cuh",
+    "fq_hybrid.cuh",
+    "fq_hybrid_rows.cuh",
+    "fq_inv.cuh",
+    "g1.cuh",
+    "g1_bench.cu",
+    "g1_bench_hybrid.cu",
+    "g1_hybrid.cuh",
+    "g1_hybrid_affine.cuh",
+    "msm.cuh",
+    "msm_accumulate.cu",
+    "msm_digits.cu",
+    "msm_segments.cu",
+    "msm_select.cu",
+    "msm_sums.cu",
+    "probe.cu",
+    "sort.cu",
+    "sort.cuh",
+    "types.cuh",
+);
+
+/// Every module: a source, and the options that it is compiled with.
+pub const MODULES: &[KernelModule] = &[
+    KernelModule { name: "field_bench", source: "field_bench.cu", options: &[] },
+    KernelModule { name: "field_bench_hybrid", source: "field_bench_hybrid.cu", options: &["--ptxas-options=-O1"] },
+    KernelModule { name: "field_check", source: "field_check.cu", options: &[] },
+    KernelModule { name: "g1_bench", source: "g1_bench.cu", options: &[] },
+    KernelModule { name: "g1_bench_hybrid", source: "g1_bench_hybrid.cu", options: &["--ptxas-options=-O1"] },
+    KernelModule { name: "msm_accumulate", source: "msm_accumulate.cu", options: &[] },
+    KernelModule { name: "msm_digits", source: "msm_digits.cu", options: &[] },
+    KernelModule { name: "msm_segments", source: "msm_segments.cu", options: &[] },
+    KernelModule { name: "msm_select", source: "msm_select.cu", options: &[] },
+    KernelModule { name: "msm_sums", source: "msm_sums.cu", options: &[] },
+    KernelModule { name: "probe", source: "probe.cu", options: &[] },
+    KernelModule { name: "sort", source: "sort.cu", options: &[] },
+];
+
+/// Bytes that a kernel may spill (stores and loads of registers that did not fit, as the compiler counts them), where
+/// that was measured to be no loss. All others must not spill.
+pub const SPILL_BOUNDS: &[(&str, u32)] = &[
+    ("bench_g1_affine_hybrid", 1200),
+    // A check's time does not count.
+    ("check_g1_add_affine_twice", 600),
+];
+
+/// The module of this name.
+///
+/// # Errors
+/// [`CudaError::NoModule`].
+pub fn module(name: &str) -> Result<&'static KernelModule, CudaError> {
+    MODULES.iter().find(|m| m.name == name).ok_or_else(|| CudaError::NoModule(name.to_owned()))
+}
+
+/// How many bytes a kernel may spill.
+pub fn spill_bound(kernel: &str) -> u32 {
+    SPILL_BOUNDS.iter().find(|(name, _)| *name == kernel).map_or(0, |(_, bytes)| *bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, fs, path::Path};
+
+    use super::*;
+
+    #[test]
+    fn the_list_is_the_folder() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
+        let files: BTreeSet<_> = fs::read_dir(folder)
+            .expect("the folder is part of the sources")
+            .map(|entry| entry.expect("readable").file_name().into_string().expect("plain names"))
+            .filter(|name| name.ends_with(".cu") || name.ends_with(".cuh"))
+            .collect();
+        let listed: BTreeSet<_> = SOURCES.iter().map(|(name, _)| (*name).to_owned()).collect();
+        assert_eq!(files, listed);
+    }
+
+    #[test]
+    fn modules_have_sources_and_sources_have_modules() {
+        let sources = MODULES.iter().map(|m| m.source).collect::<BTreeSet<_>>();
+        let files = SOURCES.iter().map(|(name, _)| *name).filter(|n| n.ends_with(".cu")).collect::<BTreeSet<_>>();
+        assert_eq!(sources, files);
+        let names: BTreeSet<_> = MODULES.iter().map(|m| m.name).collect();
+        assert_eq!(names.len(), MODULES.len(), "names are unique");
+    }
+}
