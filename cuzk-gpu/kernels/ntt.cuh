@@ -1,0 +1,305 @@
+// Layers of a number-theoretic transform over Fr, on a tile of 512 elements that a block of 128 threads holds in registers.
+//
+// The transform is that of polynomial trees: with c^2 = d, X^2m - d splits into X^m - c and X^m + c, and layer s of 2^n
+// points has 2^s such blocks, one factor c a block. T[j], j < 2^n, is the product of w_(4 2^b) over the bits b of j, w_k
+// a primitive k-th root of one: the factor of block k is T[k] for the domain of the n-th roots of one ("domain"), and
+// T[2^s + k] for the coset psi * domain, psi a primitive 2^(n+1)-th root ("coset"). So the table serves all layers, both
+// kinds, and all smaller sizes.
+//   forward: natural order in, bit-reversed order out; (u, v) -> (u + T v, u - T v), distances falling from 2^(n-1) to 1.
+//   inverse: bit-reversed order in, natural order out, times 2^n; (u, v) -> (u + v, (u - v) / T), distances rising.
+//            -1 / T[j] = T[j'], j' = j with the bits below its leading one complemented; for j = 0 an entry that holds -1.
+//
+// A pass does `layers` layers, the lowest at distance 2^log_distance. Its tile is either strided (2^column_bits
+// adjacent columns of 2^layers rows) or contiguous (log_distance = column_bits = 0: whole neighbouring sub-transforms).
+// A stage does two layers on four elements a thread, radix 4: those whose tile index differs in bits x + 1 and x. Between
+// stages the tile goes through shared memory, in place, so one barrier is enough. With an odd number of layers the stage
+// at the lowest bits does its lower layer only. Elements past the end of a transform of less than 512 points are garbage,
+// and harmless: buffers hold at least 512 elements.
+#pragma once
+#include "fr.cuh"
+
+#define NTT_THREADS 128
+#define NTT_TILE 512
+
+// What a pass does; the host computes it. The same struct is in src/cuda/ntt/plan.rs.
+struct ntt_pass {
+    u32 log_n;        // of the transform
+    u32 layers;       // done by this pass
+    u32 log_distance; // of its lowest layer
+    u32 column_bits;  // log2 of adjacent columns in a tile
+    u32 tile_shift;   // tiles are numbered by columns first, then in steps of 2^tile_shift elements
+    u32 coset;        // 1: on the coset, 0: on the domain
+    u32 minus_one;    // index of the table entry that holds -1
+    u32 canonical;    // 1: write numbers below r
+};
+
+// ---- The table of factors: groups of 128 entries, the 16-byte parts of which are spread so that threads with
+// neighbouring entries, in steps of 1, 2 or 4, read neighbouring parts. ----
+
+FN u32 ntt_part(u32 j, u32 part) { return (j & ~127u) * 4 + (j & 3) * 128 + part * 32 + (j >> 2 & 31); }
+
+// Loads that stay where they are written: left to itself, the compiler moves them up and spills.
+FN void ntt_load_half(fr& a, int half, const uint4* from)
+{
+#ifdef __CUDA_ARCH__
+    asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(a.v[4 * half]), "=r"(a.v[4 * half + 1]), "=r"(a.v[4 * half + 2]), "=r"(a.v[4 * half + 3])
+                 : "l"(from));
+#else
+    a.v[4 * half] = from->x, a.v[4 * half + 1] = from->y, a.v[4 * half + 2] = from->z, a.v[4 * half + 3] = from->w;
+#endif
+}
+
+FN void ntt_load_w(fr_constant& t, const uint4* table, u32 j)
+{
+    ntt_load_half(t.w, 0, table + ntt_part(j, 0));
+    ntt_load_half(t.w, 1, table + ntt_part(j, 1));
+}
+
+FN void ntt_load_quotient(fr_constant& t, const uint4* table, u32 j)
+{
+    ntt_load_half(t.quotient, 0, table + ntt_part(j, 2));
+    ntt_load_half(t.quotient, 1, table + ntt_part(j, 3));
+}
+
+FN void ntt_load_factor(fr_constant& t, const uint4* table, u32 j)
+{
+    ntt_load_quotient(t, table, j);
+    ntt_load_w(t, table, j);
+}
+
+// a t, and then t becomes factor j: each half of it is loaded as soon as its registers are free.
+FN fr ntt_mul_then_load(const fr& a, fr_constant& t, const uint4* table, u32 j)
+{
+    const fr q = fr_high(a, t.quotient);
+    ntt_load_quotient(t, table, j);
+    const fr product = fr_low(a, t.w, q);
+    ntt_load_w(t, table, j);
+    return product;
+}
+
+// Index of -1 / T[j].
+FN u32 ntt_inverse_index(u32 j, u32 minus_one) { return j == 0 ? minus_one : j ^ ((0x80000000u >> __clz(j)) - 1); }
+
+// ---- Where elements are ----
+
+FN void ntt_split(uint4& low, uint4& high, const fr& a)
+{
+    low = make_uint4(a.v[0], a.v[1], a.v[2], a.v[3]);
+    high = make_uint4(a.v[4], a.v[5], a.v[6], a.v[7]);
+}
+
+FN fr ntt_join(const uint4& low, const uint4& high)
+{
+    return fr{{low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w}};
+}
+
+FN fr ntt_load(const uint4* data, u32 i) { return ntt_join(data[2 * (u64)i], data[2 * (u64)i + 1]); }
+
+FN void ntt_store(uint4* data, u32 i, const fr& a) { ntt_split(data[2 * (u64)i], data[2 * (u64)i + 1], a); }
+
+// The tile in shared memory: lower and upper halves of elements. Element e is at ntt_slot(e), its upper half at the slot
+// with bit 2 flipped. The map is linear over bits and puts any eight threads that read together, for every x, and
+// the sequence of halves in memory, on different banks.
+struct ntt_tile {
+    uint4 half[2][NTT_TILE];
+};
+
+FN u32 ntt_slot(u32 e) { return e ^ (e >> 2 & 6) ^ (e >> 4 & 1); }
+
+// Tile index of a thread's first element at stage x; the others are at + 2^x, 2 2^x, 3 2^x.
+FN u32 ntt_element(u32 x)
+{
+    const u32 low = threadIdx.x & ((1u << x) - 1);
+    return (threadIdx.x - low) * 4 + low;
+}
+
+FN void ntt_to_tile(ntt_tile& tile, const fr v[4], u32 x)
+{
+    const u32 slot = ntt_slot(ntt_element(x));
+    UNROLL for (u32 k = 0; k < 4; k++) {
+        const u32 s = slot ^ ntt_slot(k << x);
+        ntt_split(tile.half[0][s], tile.half[1][s ^ 4], v[k]);
+    }
+}
+
+FN void ntt_from_tile(fr v[4], const ntt_tile& tile, u32 x)
+{
+    const u32 slot = ntt_slot(ntt_element(x));
+    UNROLL for (u32 k = 0; k < 4; k++) {
+        const u32 s = slot ^ ntt_slot(k << x);
+        v[k] = ntt_join(tile.half[0][s], tile.half[1][s ^ 4]);
+    }
+}
+
+// Position in the vector of the tile's first element.
+FN u32 ntt_base(const ntt_pass& pass)
+{
+    const u32 bits = pass.log_distance - pass.column_bits;
+    const u32 high = blockIdx.x >> bits;
+    return (high << pass.tile_shift) + ((blockIdx.x - (high << bits)) << pass.column_bits);
+}
+
+// Position in the vector of tile index e.
+FN u32 ntt_position(const ntt_pass& pass, u32 base, u32 e)
+{
+    const u32 row = e >> pass.column_bits;
+    return base + (row << pass.log_distance) + (e - (row << pass.column_bits));
+}
+
+FN void ntt_load_direct(fr v[4], const uint4* data, const ntt_pass& pass, u32 base, u32 x)
+{
+    const u32 p = ntt_position(pass, base, ntt_element(x));
+    const u32 step = 1u << (x - pass.column_bits + pass.log_distance);
+    UNROLL for (u32 k = 0; k < 4; k++) v[k] = ntt_load(data, p + k * step);
+}
+
+FN void ntt_store_direct(uint4* data, const fr v[4], const ntt_pass& pass, u32 base, u32 x)
+{
+    const u32 p = ntt_position(pass, base, ntt_element(x));
+    const u32 step = 1u << (x - pass.column_bits + pass.log_distance);
+    UNROLL for (u32 k = 0; k < 4; k++) ntt_store(data, p + k * step, v[k]);
+}
+
+// A contiguous tile, 16 bytes a thread and step, so that a warp touches whole lines.
+FN void ntt_load_contiguous(fr v[4], ntt_tile& tile, const uint4* data, u32 base)
+{
+    UNROLL for (u32 k = 0; k < 8; k++) {
+        const u32 part = threadIdx.x + NTT_THREADS * k;
+        tile.half[part & 1][ntt_slot(part >> 1) ^ (part & 1) * 4] = data[2 * (u64)base + part];
+    }
+    __syncthreads();
+    ntt_from_tile(v, tile, 0);
+}
+
+FN void ntt_store_contiguous(uint4* data, ntt_tile& tile, const fr v[4], u32 base)
+{
+    ntt_to_tile(tile, v, 0);
+    __syncthreads();
+    UNROLL for (u32 k = 0; k < 8; k++) {
+        const u32 part = threadIdx.x + NTT_THREADS * k;
+        data[2 * (u64)base + part] = tile.half[part & 1][ntt_slot(part >> 1) ^ (part & 1) * 4];
+    }
+}
+
+// ---- Layers ----
+
+// Index of the factor of a stage's lower layer for a thread's elements 0 and 1; that of 2 and 3 is one more, and that
+// of the upper layer half of it.
+FN u32 ntt_index(const ntt_pass& pass, u32 coset, u32 base, u32 x)
+{
+    const u32 log_step = x - pass.column_bits + pass.log_distance;
+    const u32 k = ntt_position(pass, base, ntt_element(x)) >> (log_step + 1);
+    return k | coset << (pass.log_n - 1 - log_step);
+}
+
+FN u32 ntt_forward_first_x(const ntt_pass& pass) { return pass.column_bits + (pass.layers < 2 ? 0 : pass.layers - 2); }
+
+// Index of the first factor that ntt_forward_layers wants in t.
+FN u32 ntt_forward_first(const ntt_pass& pass, u32 coset, u32 base)
+{
+    return ntt_index(pass, coset, base, ntt_forward_first_x(pass)) >> (pass.layers < 2 ? 0 : 1);
+}
+
+// Forward layers on v, which holds the elements of stage ntt_forward_first_x (below FR_LOOSE), and at the end those of stage
+// column_bits (below FR_LOOSE). t is then factor `after`. One product an element and two layers... one for each pair and layer.
+FN void ntt_forward_layers(fr v[4], fr_constant& t, ntt_tile& tile, const uint4* table, const ntt_pass& pass,
+                               u32 coset, u32 base, u32 after)
+{
+    const u32 bottom = pass.column_bits;
+    u32 x = ntt_forward_first_x(pass);
+    bool half = pass.layers == 1;
+    ROLLED while (pass.layers != 0) {
+        const u32 j = ntt_index(pass, coset, base, x);
+        const bool next_half = x == bottom + 1;
+        const u32 next_x = next_half ? bottom : x - 2;
+        const u32 next = x == bottom ? after : ntt_index(pass, coset, base, next_x) >> (next_half ? 0 : 1);
+        if (!half) {
+            const fr a = fr_mul_constant(v[2], t);
+            v[2] = fr_sub_loose(v[0], a);
+            v[0] = fr_add_loose(v[0], a);
+            const fr b = ntt_mul_then_load(v[3], t, table, j);
+            v[3] = fr_sub_loose(v[1], b);
+            v[1] = fr_add_loose(v[1], b);
+        }
+        const fr a = ntt_mul_then_load(v[1], t, table, j | 1);
+        v[1] = fr_sub_loose(v[0], a);
+        v[0] = fr_add_loose(v[0], a);
+        const fr b = ntt_mul_then_load(v[3], t, table, next);
+        v[3] = fr_sub_loose(v[2], b);
+        v[2] = fr_add_loose(v[2], b);
+        if (x == bottom) break;
+        ntt_to_tile(tile, v, x);
+        __syncthreads();
+        x = next_x;
+        half = next_half;
+        ntt_from_tile(v, tile, x);
+    }
+}
+
+// Whether stage x of an inverse transform is its very last on the domain: its factors are 1 but for one, the square
+// root of -1.
+FN bool ntt_inverse_trivial(const ntt_pass& pass, u32 coset, u32 x)
+{
+    return coset == 0 && pass.log_distance + (x - pass.column_bits) + 2 == pass.log_n;
+}
+
+// Index of the first factor that stage x of an inverse pass wants in t.
+FN u32 ntt_inverse_first(const ntt_pass& pass, u32 coset, u32 base, u32 x, bool half)
+{
+    if (!half && ntt_inverse_trivial(pass, coset, x)) return 1;
+    return ntt_inverse_index(ntt_index(pass, coset, base, x), pass.minus_one);
+}
+
+FN u32 ntt_inverse_last_x(const ntt_pass& pass) { return pass.column_bits + (pass.layers < 2 ? 0 : pass.layers - 2); }
+
+// (u, v) -> (u + v, v - u), exact.
+FN void ntt_sum_and_difference(fr& u, fr& v)
+{
+    const fr difference = fr_sub_loose(v, u);
+    u = fr_add_exact(u, v);
+    v = difference;
+}
+
+// Inverse layers on v, which holds the elements of stage column_bits (below 2r), and at the end those of stage
+// ntt_inverse_last_x (below 2r). t must hold the factor ntt_inverse_first of the first stage, and is then factor `after`.
+FN void ntt_inverse_layers(fr v[4], fr_constant& t, ntt_tile& tile, const uint4* table, const ntt_pass& pass,
+                               u32 coset, u32 base, u32 after)
+{
+    const u32 top = ntt_inverse_last_x(pass);
+    u32 x = pass.column_bits;
+    bool half = (pass.layers & 1) != 0;
+    ROLLED while (pass.layers != 0) {
+        const bool last = x == top && !(half && pass.layers > 1);
+        const u32 next_x = half ? x + 1 : x + 2;
+        const u32 next = last ? after : ntt_inverse_first(pass, coset, base, next_x, false);
+        if (!half && ntt_inverse_trivial(pass, coset, x)) {
+            ntt_sum_and_difference(v[2], v[3]);
+            v[3] = ntt_mul_then_load(v[3], t, table, next);
+            ntt_sum_and_difference(v[1], v[0]);
+            fr_swap(v[0], v[1]);
+            ntt_sum_and_difference(v[2], v[0]);
+            fr_swap(v[0], v[2]);
+            ntt_sum_and_difference(v[3], v[1]);
+            fr_swap(v[1], v[3]);
+        } else {
+            const u32 j = ntt_index(pass, coset, base, x);
+            ntt_sum_and_difference(v[0], v[1]);
+            v[1] = ntt_mul_then_load(v[1], t, table, ntt_inverse_index(j | 1, pass.minus_one));
+            ntt_sum_and_difference(v[2], v[3]);
+            v[3] = ntt_mul_then_load(v[3], t, table, half ? next : ntt_inverse_index(j >> 1, pass.minus_one));
+            if (!half) {
+                ntt_sum_and_difference(v[0], v[2]);
+                v[2] = fr_mul_constant(v[2], t);
+                ntt_sum_and_difference(v[1], v[3]);
+                v[3] = ntt_mul_then_load(v[3], t, table, next);
+            }
+        }
+        if (last) break;
+        ntt_to_tile(tile, v, x);
+        __syncthreads();
+        x = next_x;
+        half = false;
+        ntt_from_tile(v, tile, x);
+    }
+}
