@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use cuzk_gpu::cuda::kernels::{Arch, arch::RELEASED};
 use cuzk_proto::v1;
 use cuzk_synth::circuit::CircuitId;
 
@@ -42,6 +43,9 @@ pub enum Command {
     Cancel(CancelArgs),
     /// Prove a bundled sector with a daemon inside this process, and verify the proof.
     Demo(DemoArgs),
+    /// Compile GPU kernels ahead of time.
+    #[command(subcommand)]
+    Kernels(KernelsCommand),
     /// Make, check and list proving parameters.
     #[command(subcommand)]
     Params(ParamsCommand),
@@ -192,6 +196,24 @@ pub struct ListArgs {
     /// Print JSON instead of a table.
     #[arg(long)]
     pub json: bool,
+}
+
+/// The commands about GPU kernels.
+#[derive(Debug, Subcommand)]
+pub enum KernelsCommand {
+    /// Compile all kernels for given architectures. Needs NVRTC and no GPU; CUZK_NVRTC names the library or its folder.
+    Build(KernelsBuildArgs),
+}
+
+/// Options of `kernels build`.
+#[derive(Args, Debug)]
+pub struct KernelsBuildArgs {
+    /// Architectures, such as sm_80,sm_90; all that are supported if absent.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = RELEASED)]
+    pub arch: Vec<Arch>,
+    /// Directory to write to; made if absent. A daemon takes kernels from it if CUZK_KERNELS names it.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
 }
 
 /// The commands about the configuration.
@@ -348,6 +370,14 @@ mod tests {
             Ok(Command::Params(ParamsCommand::Generate(_)))
         ));
         assert!(matches!(parse("status --json --addr unix:///s"), Ok(Command::Status(s)) if s.json));
+        assert!(matches!(
+            parse("kernels build --arch sm_80,sm_90 --out /k"),
+            Ok(Command::Kernels(KernelsCommand::Build(args))) if args.arch == [Arch::new(8, 0), Arch::new(9, 0)]
+        ));
+        assert!(matches!(
+            parse("kernels build --out /k"),
+            Ok(Command::Kernels(KernelsCommand::Build(args))) if args.arch == RELEASED
+        ));
         assert!(matches!(parse("cancel j-1"), Ok(Command::Cancel(c)) if c.job == "j-1"));
         assert!(matches!(parse("config check --config f"), Ok(Command::Config(ConfigCommand::Check(_)))));
     }
@@ -356,6 +386,7 @@ mod tests {
     fn bad_values_are_usage_errors() {
         for line in [
             "params generate --circuit porep-3k --out /p",
+            "kernels build --arch sm_75 --out /k",
             "status --addr https://h:1",
             "cancel",
             "nonsense",

@@ -6,10 +6,12 @@
 //! * [`prover`]: the seam between the phases of a proof and whatever computes them;
 //! * [`device`]: one lock a device, held around the kernel phase only, and the timings;
 //! * [`cpu`]: the backend that needs no device;
-//! * [`arith`]: the arithmetic it stands on.
+//! * [`arith`]: the arithmetic it stands on;
+//! * [`cuda`]: NVIDIA devices, their kernels, and the programs that check and measure them.
 
 pub mod arith;
 pub mod cpu;
+pub mod cuda;
 pub mod device;
 pub mod generate;
 pub mod params;

@@ -4,6 +4,7 @@ mod c1;
 mod cancel;
 mod config;
 mod demo;
+mod kernels;
 mod params;
 mod progress;
 mod prove;
@@ -25,6 +26,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Status(args) => block_on(status::status(&args)),
         Command::Cancel(args) => block_on(cancel::cancel(&args)),
         Command::Demo(args) => demo::demo(&args),
+        Command::Kernels(command) => kernels::kernels(&command),
         Command::Params(command) => params::params(&command),
         Command::Config(command) => config::config(&command),
     }

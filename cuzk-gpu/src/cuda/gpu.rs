@@ -1,0 +1,178 @@
+//! One device: its context, and the kernels loaded into it.
+
+use std::{
+    cell::Cell,
+    collections::HashMap,
+    ffi::CString,
+    fmt, ptr,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use cudarc::driver::sys::{self, CUcontext, CUdevice, CUmodule};
+
+use super::{
+    driver::DeviceInfo,
+    error::{CudaError, check, log},
+    kernels::Kernels,
+    launch::Function,
+};
+
+/// A device in use. Clones are the same device; the context goes when the last one is gone.
+#[derive(Clone)]
+pub struct Gpu {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    info: DeviceInfo,
+    label: String,
+    device: CUdevice,
+    context: CUcontext,
+    kernels: Kernels,
+    modules: Mutex<HashMap<&'static str, Module>>,
+}
+
+struct Module(CUmodule);
+
+// SAFETY: contexts and modules are handles that the driver lets any thread use.
+unsafe impl Send for Inner {}
+// SAFETY: as above; the map of modules is behind a mutex.
+unsafe impl Sync for Inner {}
+
+thread_local! {
+    /// The context that this thread last made current, so that it need not be asked for before every call.
+    static CURRENT: Cell<CUcontext> = const { Cell::new(ptr::null_mut()) };
+}
+
+impl Gpu {
+    /// Opens a device: retains its primary context, of which there is one a process. Kernels come from `kernels`, when
+    /// first asked for.
+    ///
+    /// # Errors
+    /// What the driver reports.
+    pub fn open(info: DeviceInfo, kernels: Kernels) -> Result<Self, CudaError> {
+        let label = format!("{} {}", info.name, info.uuid);
+        let mut device = 0;
+        let mut context = ptr::null_mut();
+        let what = || format!("opening {info}");
+        // SAFETY: a `DeviceInfo` comes from an initialized driver, and both pointers are to live handles.
+        unsafe {
+            check(sys::cuDeviceGet(&mut device, info.ordinal), &label, "cuDeviceGet", what)?;
+            // Waiting threads sleep: on a prover's machine the CPU always has something better to do.
+            let flags = sys::CUctx_flags::CU_CTX_SCHED_BLOCKING_SYNC as u32;
+            check(sys::cuDevicePrimaryCtxSetFlags_v2(device, flags), &label, "cuDevicePrimaryCtxSetFlags", what)?;
+            check(sys::cuDevicePrimaryCtxRetain(&mut context, device), &label, "cuDevicePrimaryCtxRetain", what)?;
+        }
+        Ok(Self { inner: Arc::new(Inner { info, label, device, context, kernels, modules: Mutex::default() }) })
+    }
+
+    /// What the driver says about the device.
+    pub fn info(&self) -> &DeviceInfo {
+        &self.inner.info
+    }
+
+    /// Name and UUID, for messages.
+    pub fn label(&self) -> &str {
+        &self.inner.label
+    }
+
+    /// Bytes of device memory that nobody uses. To be asked at start-up only: the call takes the driver's own lock.
+    ///
+    /// # Errors
+    /// What the driver reports.
+    pub fn free_memory(&self) -> Result<usize, CudaError> {
+        self.bind()?;
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: the context is current, and both pointers are to live integers.
+        self.check(unsafe { sys::cuMemGetInfo_v2(&mut free, &mut total) }, "cuMemGetInfo", || "at start".into())?;
+        Ok(free)
+    }
+
+    /// The kernel `name` of a module (see [`super::kernels::list::MODULES`]), which is compiled or read and loaded when
+    /// the first of its kernels is asked for.
+    ///
+    /// # Errors
+    /// There is no such module or kernel, it cannot be compiled or read, or the driver does not load it.
+    pub fn function(&self, module: &str, name: &str) -> Result<Function, CudaError> {
+        self.bind()?;
+        let handle = self.module(module)?;
+        let c_name = CString::new(name)
+            .map_err(|_| CudaError::Misuse { device: self.label().to_owned(), what: format!("kernel {name:?}") })?;
+        let mut function = ptr::null_mut();
+        // SAFETY: the context is current, the module is loaded in it, and the name ends with a zero.
+        let result = unsafe { sys::cuModuleGetFunction(&mut function, handle, c_name.as_ptr()) };
+        self.check(result, "cuModuleGetFunction", || format!("kernel {name} of module {module}"))?;
+        Function::new(self.clone(), function, name)
+    }
+
+    fn module(&self, name: &str) -> Result<CUmodule, CudaError> {
+        let source = super::kernels::list::module(name)?;
+        // Held while compiling, so that a second thread waits for the module instead of making it again.
+        let mut modules = self.inner.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(module) = modules.get(source.name) {
+            return Ok(module.0);
+        }
+        let image = self.inner.kernels.cubin(source, self.info().arch)?;
+        let mut module = ptr::null_mut();
+        // SAFETY: the context is current; `image` is a whole cubin, of checked digest, and lives over the call.
+        let result = unsafe { sys::cuModuleLoadData(&mut module, image.as_ptr().cast()) };
+        self.check(result, "cuModuleLoadData", || format!("module {name}, {} bytes", image.len()))?;
+        modules.insert(source.name, Module(module));
+        Ok(module)
+    }
+
+    /// Makes the device's context current in this thread.
+    pub(super) fn bind(&self) -> Result<(), CudaError> {
+        if CURRENT.get() == self.inner.context {
+            return Ok(());
+        }
+        // SAFETY: the context is retained while `inner` lives.
+        let result = unsafe { sys::cuCtxSetCurrent(self.inner.context) };
+        self.check(result, "cuCtxSetCurrent", || "in this thread".into())?;
+        CURRENT.set(self.inner.context);
+        Ok(())
+    }
+
+    pub(super) fn check(
+        &self,
+        result: sys::CUresult,
+        call: &'static str,
+        what: impl FnOnce() -> String,
+    ) -> Result<(), CudaError> {
+        check(result, self.label(), call, what)
+    }
+
+    pub(super) fn misuse(&self, what: String) -> CudaError {
+        CudaError::Misuse { device: self.label().to_owned(), what }
+    }
+
+    /// Gives something back to the driver, from a destructor.
+    pub(super) fn release(&self, call: &'static str, free: impl FnOnce() -> sys::CUresult) {
+        match self.bind() {
+            Ok(()) => log(free(), self.label(), call),
+            Err(error) => tracing::error!("{error}"),
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let modules = self.modules.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: buffers, streams and functions hold a clone of the device, so nothing of it is in use any more.
+        unsafe {
+            log(sys::cuCtxSetCurrent(self.context), &self.label, "cuCtxSetCurrent");
+            for module in modules.values() {
+                log(sys::cuModuleUnload(module.0), &self.label, "cuModuleUnload");
+            }
+            log(sys::cuCtxSetCurrent(ptr::null_mut()), &self.label, "cuCtxSetCurrent");
+            CURRENT.set(ptr::null_mut());
+            log(sys::cuDevicePrimaryCtxRelease_v2(self.device), &self.label, "cuDevicePrimaryCtxRelease");
+        }
+    }
+}
+
+impl fmt::Debug for Gpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Gpu({})", self.info())
+    }
+}

@@ -1,0 +1,19 @@
+//! Checks and benches that run on a device: what `gpu-check` and `gpu-bench` are made of.
+//!
+//! A new kernel adds its checks and benches to a slice in its own module, and that slice to [`CHECKS`] or [`BENCHES`].
+
+pub mod bench;
+pub mod check;
+pub mod device;
+pub mod program;
+
+pub use self::{
+    bench::{Bench, Goal, Measurement, time},
+    check::Check,
+};
+
+/// Every check.
+pub const CHECKS: &[&[Check]] = &[device::CHECKS];
+
+/// Every bench.
+pub const BENCHES: &[&[Bench]] = &[device::BENCHES];

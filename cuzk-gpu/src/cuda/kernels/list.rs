@@ -1,0 +1,61 @@
+//! The embedded sources, and the modules made from them.
+
+use super::source::KernelModule;
+use crate::cuda::error::CudaError;
+
+macro_rules! embedded {
+    ($($name:literal),* $(,)?) => {
+        /// Every file of `kernels/` that modules may include, with its text. A test compares it with the folder.
+        pub const SOURCES: &[(&str, &str)] = &[$(($name, include_str!(concat!("../../../kernels/", $name)))),*];
+    };
+}
+
+embedded!("probe.cu", "types.cuh");
+
+/// Every module: a source, and the options that it is compiled with.
+pub const MODULES: &[KernelModule] = &[KernelModule { name: "probe", source: "probe.cu", options: &[] }];
+
+/// Bytes that a kernel may spill (stores and loads of registers that did not fit, as the compiler counts them), where
+/// that was measured to be no loss. All others must not spill.
+pub const SPILL_BOUNDS: &[(&str, u32)] = &[];
+
+/// The module of this name.
+///
+/// # Errors
+/// [`CudaError::NoModule`].
+pub fn module(name: &str) -> Result<&'static KernelModule, CudaError> {
+    MODULES.iter().find(|m| m.name == name).ok_or_else(|| CudaError::NoModule(name.to_owned()))
+}
+
+/// How many bytes a kernel may spill.
+pub fn spill_bound(kernel: &str) -> u32 {
+    SPILL_BOUNDS.iter().find(|(name, _)| *name == kernel).map_or(0, |(_, bytes)| *bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, fs, path::Path};
+
+    use super::*;
+
+    #[test]
+    fn the_list_is_the_folder() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
+        let files: BTreeSet<_> = fs::read_dir(folder)
+            .expect("the folder is part of the sources")
+            .map(|entry| entry.expect("readable").file_name().into_string().expect("plain names"))
+            .filter(|name| name.ends_with(".cu") || name.ends_with(".cuh"))
+            .collect();
+        let listed: BTreeSet<_> = SOURCES.iter().map(|(name, _)| (*name).to_owned()).collect();
+        assert_eq!(files, listed);
+    }
+
+    #[test]
+    fn modules_have_sources_and_sources_have_modules() {
+        let sources = MODULES.iter().map(|m| m.source).collect::<BTreeSet<_>>();
+        let files = SOURCES.iter().map(|(name, _)| *name).filter(|n| n.ends_with(".cu")).collect::<BTreeSet<_>>();
+        assert_eq!(sources, files);
+        let names: BTreeSet<_> = MODULES.iter().map(|m| m.name).collect();
+        assert_eq!(names.len(), MODULES.len(), "names are unique");
+    }
+}

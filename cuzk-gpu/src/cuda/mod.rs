@@ -1,0 +1,33 @@
+//! NVIDIA devices through the CUDA driver, which is loaded while the program runs: the same program works on machines
+//! without one.
+//!
+//! * [`driver`]: is there a driver, which devices does it show, which of them can be used;
+//! * [`gpu`]: one device, its context, and the kernels loaded into it;
+//! * [`stream`]: streams and events; [`memory`]: device and pinned buffers; [`arena`]: one allocation, many buffers;
+//! * [`launch`]: functions and their launches;
+//! * [`kernels`]: kernel sources, their compilation and the files that it leaves;
+//! * [`harness`]: checks and benches that run on a device;
+//! * [`error`]: what can go wrong.
+//!
+//! Rules: every call is checked; nothing here synchronizes with a whole device after start-up (waits are on streams and
+//! events); memory is allocated at start-up, not on the way of a proof.
+
+pub mod arena;
+pub mod driver;
+pub mod error;
+pub mod gpu;
+pub mod harness;
+pub mod kernels;
+pub mod launch;
+pub mod memory;
+pub mod stream;
+
+pub use self::{
+    arena::{Arena, Layout, Region},
+    driver::Driver,
+    error::CudaError,
+    gpu::Gpu,
+    launch::{Args, Function, Grid},
+    memory::{DeviceBuffer, DeviceSlice, PinnedBuffer, Plain},
+    stream::{Event, Stream},
+};
