@@ -74,13 +74,6 @@ FN bool fr_equal(const fr& a, const fr& b)
     return different == 0;
 }
 
-FN void fr_swap(fr& a, fr& b)
-{
-    const fr c = a;
-    a = b;
-    b = c;
-}
-
 // ---- Additions. The constants under a predicate must be immediates: from constant memory they become loads. ----
 
 #ifdef __CUDA_ARCH__

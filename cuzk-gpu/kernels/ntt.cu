@@ -4,6 +4,7 @@
 // elements; a pass of P layers costs P/2 products by a constant an element, reads and writes 64 bytes an element, and reads
 // 64 bytes of the table for every block of its lowest layer.
 #include "ntt.cuh"
+#include "planes.cuh"
 
 #define NTT_KERNEL extern "C" __global__ void __launch_bounds__(NTT_THREADS, 5)
 
@@ -14,9 +15,9 @@ NTT_KERNEL ntt_forward(uint4* data, const uint4* table, ntt_pass pass)
     const u32 base = ntt_base(pass);
     fr v[4];
     fr_constant t;
-    ntt_load_factor(t, table, ntt_forward_first(pass, pass.coset, base));
-    ntt_load_direct(v, data, pass, base, ntt_forward_first_x(pass));
-    ntt_forward_layers(v, t, tile, table, pass, pass.coset, base, 0);
+    ntt_load_factor(t, table, ntt_forward_first(pass, pass.coset));
+    ntt_load_direct(v, data, pass, base, ntt_top(pass));
+    ntt_forward_layers(v, t, tile, table, pass, pass.coset, 0);
     if (pass.canonical) {
         UNROLL for (int k = 0; k < 4; k++) v[k] = fr_canonical(v[k]);
     }
@@ -34,28 +35,27 @@ NTT_KERNEL ntt_inverse(uint4* data, const uint4* table, ntt_pass pass)
     const u32 base = ntt_base(pass);
     fr v[4];
     fr_constant t;
-    ntt_load_factor(t, table, ntt_inverse_first(pass, pass.coset, base, pass.column_bits, pass.layers & 1));
+    ntt_load_factor(t, table, ntt_inverse_first(pass, pass.coset));
     if (pass.log_distance == 0) {
         ntt_load_contiguous(v, tile, data, base);
     } else {
         ntt_load_direct(v, data, pass, base, pass.column_bits);
     }
-    ntt_inverse_layers(v, t, tile, table, pass, pass.coset, base, 0);
+    ntt_inverse_layers(v, t, tile, table, pass, pass.coset, 0);
     if (pass.canonical) {
         UNROLL for (int k = 0; k < 4; k++) v[k] = fr_reduce_once(v[k]);
     }
-    ntt_store_direct(data, v, pass, base, ntt_inverse_last_x(pass));
+    ntt_store_direct(data, v, pass, base, ntt_top(pass));
 }
 
-// Small values with exceptions: value i is values[2 high_i + low_i], or an entry of `list` where `exceptional` says so.
+// Values in planes: those of `natural` in bit-reversed order, and what the codes stand for. The same struct is in
+// src/cuda/ntt/quotient.rs.
 struct ntt_planes {
-    const u32* low;                 // in bit-reversed order, 32 values a word
-    const u32* high;                // likewise
-    const u32* exceptional;         // likewise
-    const u32* natural_exceptional; // the same plane in natural order
-    const u32* first;               // list index of the first exception of each of its words
-    const uint4* list;              // canonical elements
-    const uint4* values;            // four canonical elements
+    const u32* low;
+    const u32* high;
+    const u32* exceptional;
+    planes natural;      // its list is in plain form and canonical
+    const uint4* values; // four canonical elements
 };
 
 // The first pass of an inverse transform on the domain, from planes. Reads less than a byte an element, and the list.
@@ -65,20 +65,21 @@ NTT_KERNEL ntt_inverse_planes(uint4* data, const uint4* table, ntt_planes in, nt
     const u32 base = ntt_base(pass);
     fr v[4];
     fr_constant t;
-    ntt_load_factor(t, table, ntt_inverse_first(pass, 0, base, 0, pass.layers & 1));
+    ntt_load_factor(t, table, ntt_inverse_first(pass, 0));
     const u32 p = base + 4 * threadIdx.x;
     const u32 low = in.low[p >> 5] >> (p & 31), high = in.high[p >> 5] >> (p & 31);
     const u32 exceptional = in.exceptional[p >> 5] >> (p & 31);
     UNROLL for (u32 k = 0; k < 4; k++) {
         v[k] = ntt_load(in.values, (high >> k & 1) * 2 + (low >> k & 1));
         if (exceptional >> k & 1) {
-            const u32 i = pass.log_n == 0 ? 0 : __brev(p + k) >> (32 - pass.log_n);
-            const u32 before = in.natural_exceptional[i >> 5] & ((1u << (i & 31)) - 1);
-            v[k] = ntt_load(in.list, in.first[i >> 5] + __popc(before));
+            const u32 i = __brev(p + k) >> (32 - pass.log_n);
+            const u32 before = in.natural.exceptional[i >> 5] & ((1u << (i & 31)) - 1);
+            const u32 at = in.natural.first[i >> 5] + __popc(before);
+            if (at < in.natural.capacity) v[k] = ntt_load(in.natural.list, at);
         }
     }
-    ntt_inverse_layers(v, t, tile, table, pass, 0, base, 0);
-    ntt_store_direct(data, v, pass, base, ntt_inverse_last_x(pass));
+    ntt_inverse_layers(v, t, tile, table, pass, 0, 0);
+    ntt_store_direct(data, v, pass, base, ntt_top(pass));
 }
 
 // The last pass of an inverse transform on the domain and the first of a forward one on the coset, on one tile.
@@ -88,10 +89,10 @@ NTT_KERNEL ntt_turn(uint4* data, const uint4* table, ntt_pass pass)
     const u32 base = ntt_base(pass);
     fr v[4];
     fr_constant t;
-    ntt_load_factor(t, table, ntt_inverse_first(pass, 0, base, pass.column_bits, pass.layers & 1));
+    ntt_load_factor(t, table, ntt_inverse_first(pass, 0));
     ntt_load_direct(v, data, pass, base, pass.column_bits);
-    ntt_inverse_layers(v, t, tile, table, pass, 0, base, ntt_forward_first(pass, 1, base));
-    ntt_forward_layers(v, t, tile, table, pass, 1, base, 0);
+    ntt_inverse_layers(v, t, tile, table, pass, 0, ntt_forward_first(pass, 1));
+    ntt_forward_layers(v, t, tile, table, pass, 1, 0);
     ntt_store_direct(data, v, pass, base, pass.column_bits);
 }
 
@@ -106,24 +107,20 @@ FN void ntt_rotate(fr v[4], const fr& last)
 FN u32 ntt_parked(u32 k) { return blockIdx.x * NTT_TILE + k * NTT_THREADS + threadIdx.x; }
 
 // The last pass (contiguous) of a forward transform on the coset, canonical, the values in the order of the threads
-// that computed them. With `scale` they are multiplied by the constant there (as fr_constant) first.
-NTT_KERNEL ntt_park(uint4* data, const uint4* table, const uint4* scale, ntt_pass pass)
+// that computed them.
+NTT_KERNEL ntt_park(uint4* data, const uint4* table, ntt_pass pass)
 {
     __shared__ ntt_tile tile;
     const u32 base = ntt_base(pass);
     fr v[4];
     fr_constant t;
-    ntt_load_factor(t, table, ntt_forward_first(pass, 1, base));
-    ntt_load_direct(v, data, pass, base, ntt_forward_first_x(pass));
-    ntt_forward_layers(v, t, tile, table, pass, 1, base, 0);
+    ntt_load_factor(t, table, ntt_forward_first(pass, 1));
+    ntt_load_direct(v, data, pass, base, ntt_top(pass));
+    ntt_forward_layers(v, t, tile, table, pass, 1, 0);
     // With few layers there was no barrier since the loads, and other threads' places are overwritten.
     __syncthreads();
-    if (scale != nullptr) {
-        t.w = ntt_load(scale, 0);
-        t.quotient = ntt_load(scale, 1);
-        ROLLED for (int k = 0; k < 4; k++) ntt_rotate(v, fr_mul_constant(v[0], t));
-    }
-    UNROLL for (u32 k = 0; k < 4; k++) ntt_store(data, ntt_parked(k), fr_canonical(v[k]));
+#pragma unroll
+    for (u32 k = 0; k < 4; k++) ntt_store(data, ntt_parked(k), fr_canonical(v[k]));
 }
 
 // The last pass (contiguous) of a forward transform on the coset, the product with the parked values of another, and the
@@ -134,14 +131,14 @@ NTT_KERNEL ntt_multiply(uint4* data, const uint4* parked, const uint4* table, nt
     const u32 base = ntt_base(pass);
     fr v[4];
     fr_constant t;
-    ntt_load_factor(t, table, ntt_forward_first(pass, 1, base));
-    ntt_load_direct(v, data, pass, base, ntt_forward_first_x(pass));
-    ntt_forward_layers(v, t, tile, table, pass, 1, base, ntt_inverse_first(pass, 1, base, 0, pass.layers & 1));
+    ntt_load_factor(t, table, ntt_forward_first(pass, 1));
+    ntt_load_direct(v, data, pass, base, ntt_top(pass));
+    ntt_forward_layers(v, t, tile, table, pass, 1, ntt_inverse_first(pass, 1));
     ROLLED for (u32 k = 0; k < 4; k++) {
         ntt_rotate(v, fr_mul_loose(fr_canonical(v[0]), ntt_load(parked, ntt_parked(k))));
     }
-    ntt_inverse_layers(v, t, tile, table, pass, 1, base, 0);
-    ntt_store_direct(data, v, pass, base, ntt_inverse_last_x(pass));
+    ntt_inverse_layers(v, t, tile, table, pass, 1, 0);
+    ntt_store_direct(data, v, pass, base, ntt_top(pass));
 }
 
 // The last pass of an inverse transform on the coset, whose result is taken from `minuend`: canonical.
@@ -151,10 +148,10 @@ NTT_KERNEL ntt_inverse_subtract(uint4* data, const uint4* minuend, const uint4* 
     const u32 base = ntt_base(pass);
     fr v[4];
     fr_constant t;
-    const u32 x = ntt_inverse_last_x(pass);
-    ntt_load_factor(t, table, ntt_inverse_first(pass, 1, base, pass.column_bits, pass.layers & 1));
+    const u32 x = ntt_top(pass);
+    ntt_load_factor(t, table, ntt_inverse_first(pass, 1));
     ntt_load_direct(v, data, pass, base, pass.column_bits);
-    ntt_inverse_layers(v, t, tile, table, pass, 1, base, 0);
+    ntt_inverse_layers(v, t, tile, table, pass, 1, 0);
     const u32 p = ntt_position(pass, base, ntt_element(x));
     const u32 step = 1u << (x - pass.column_bits + pass.log_distance);
     UNROLL for (u32 k = 0; k < 4; k++) {

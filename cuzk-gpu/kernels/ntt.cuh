@@ -33,10 +33,30 @@ struct ntt_pass {
     u32 canonical;    // 1: write numbers below r
 };
 
-// ---- The table of factors: groups of 128 entries, the 16-byte parts of which are spread so that threads with
-// neighbouring entries, in steps of 1, 2 or 4, read neighbouring parts. ----
+// ---- The table of factors: groups of 32 entries, first part 0 (16 bytes) of each, then part 1 of each, and so on, so that
+// threads with neighbouring entries read neighbouring parts. Parts 0 and 1 are the constant, 2 and 3 its quotient. ----
 
-FN u32 ntt_part(u32 j, u32 part) { return (j & ~127u) * 4 + (j & 3) * 128 + part * 32 + (j >> 2 & 31); }
+#define NTT_NEXT_PART 32 // from a part of an entry to its next
+
+FN u32 ntt_part(u32 j, u32 part) { return (j & ~31u) * 4 + (j & 31) + part * NTT_NEXT_PART; }
+
+// Part 0 of entry j. Two shifts and an addition with carry instead of the wide product that the compiler would take: that
+// pipe is the one that the transforms are bound by.
+FN const uint4* ntt_entry(const uint4* table, u32 j)
+{
+    const u32 part = ntt_part(j, 0);
+#ifdef __CUDA_ARCH__
+    u32 low, high;
+    asm("mov.b64 {%0, %1}, %2;" : "=r"(low), "=r"(high) : "l"(table));
+    low = add_cc(low, part << 4);
+    high = addc(high, part >> 28);
+    u64 address;
+    asm("mov.b64 %0, {%1, %2};" : "=l"(address) : "r"(low), "r"(high));
+    return (const uint4*)address;
+#else
+    return table + part;
+#endif
+}
 
 // Loads that stay where they are written: left to itself, the compiler moves them up and spills.
 FN void ntt_load_half(fr& a, int half, const uint4* from)
@@ -50,31 +70,33 @@ FN void ntt_load_half(fr& a, int half, const uint4* from)
 #endif
 }
 
-FN void ntt_load_w(fr_constant& t, const uint4* table, u32 j)
+FN void ntt_load_w(fr_constant& t, const uint4* entry)
 {
-    ntt_load_half(t.w, 0, table + ntt_part(j, 0));
-    ntt_load_half(t.w, 1, table + ntt_part(j, 1));
+    ntt_load_half(t.w, 0, entry);
+    ntt_load_half(t.w, 1, entry + NTT_NEXT_PART);
 }
 
-FN void ntt_load_quotient(fr_constant& t, const uint4* table, u32 j)
+FN void ntt_load_quotient(fr_constant& t, const uint4* entry)
 {
-    ntt_load_half(t.quotient, 0, table + ntt_part(j, 2));
-    ntt_load_half(t.quotient, 1, table + ntt_part(j, 3));
+    ntt_load_half(t.quotient, 0, entry + 2 * NTT_NEXT_PART);
+    ntt_load_half(t.quotient, 1, entry + 3 * NTT_NEXT_PART);
 }
 
 FN void ntt_load_factor(fr_constant& t, const uint4* table, u32 j)
 {
-    ntt_load_quotient(t, table, j);
-    ntt_load_w(t, table, j);
+    const uint4* const entry = ntt_entry(table, j);
+    ntt_load_quotient(t, entry);
+    ntt_load_w(t, entry);
 }
 
 // a t, and then t becomes factor j: each half of it is loaded as soon as its registers are free.
 FN fr ntt_mul_then_load(const fr& a, fr_constant& t, const uint4* table, u32 j)
 {
+    const uint4* const entry = ntt_entry(table, j);
     const fr q = fr_high(a, t.quotient);
-    ntt_load_quotient(t, table, j);
+    ntt_load_quotient(t, entry);
     const fr product = fr_low(a, t.w, q);
-    ntt_load_w(t, table, j);
+    ntt_load_w(t, entry);
     return product;
 }
 
@@ -98,9 +120,8 @@ FN fr ntt_load(const uint4* data, u32 i) { return ntt_join(data[2 * (u64)i], dat
 
 FN void ntt_store(uint4* data, u32 i, const fr& a) { ntt_split(data[2 * (u64)i], data[2 * (u64)i + 1], a); }
 
-// The tile in shared memory: lower and upper halves of elements. Element e is at ntt_slot(e), its upper half at the slot
-// with bit 2 flipped. The map is linear over bits and puts any eight threads that read together, for every x, and
-// the sequence of halves in memory, on different banks.
+// The tile in shared memory: lower and upper halves of elements. Half an element e is at ntt_slot(e), a map that is linear over
+// bits and puts any eight threads that read together, for every x, on different banks.
 struct ntt_tile {
     uint4 half[2][NTT_TILE];
 };
@@ -108,18 +129,14 @@ struct ntt_tile {
 FN u32 ntt_slot(u32 e) { return e ^ (e >> 2 & 6) ^ (e >> 4 & 1); }
 
 // Tile index of a thread's first element at stage x; the others are at + 2^x, 2 2^x, 3 2^x.
-FN u32 ntt_element(u32 x)
-{
-    const u32 low = threadIdx.x & ((1u << x) - 1);
-    return (threadIdx.x - low) * 4 + low;
-}
+FN u32 ntt_element(u32 x) { return threadIdx.x + (threadIdx.x >> x << x) * 3; }
 
 FN void ntt_to_tile(ntt_tile& tile, const fr v[4], u32 x)
 {
     const u32 slot = ntt_slot(ntt_element(x));
     UNROLL for (u32 k = 0; k < 4; k++) {
         const u32 s = slot ^ ntt_slot(k << x);
-        ntt_split(tile.half[0][s], tile.half[1][s ^ 4], v[k]);
+        ntt_split(tile.half[0][s], tile.half[1][s], v[k]);
     }
 }
 
@@ -128,15 +145,18 @@ FN void ntt_from_tile(fr v[4], const ntt_tile& tile, u32 x)
     const u32 slot = ntt_slot(ntt_element(x));
     UNROLL for (u32 k = 0; k < 4; k++) {
         const u32 s = slot ^ ntt_slot(k << x);
-        v[k] = ntt_join(tile.half[0][s], tile.half[1][s ^ 4]);
+        v[k] = ntt_join(tile.half[0][s], tile.half[1][s]);
     }
 }
+
+// Which group of tiles that share all factors a tile is in.
+FN u32 ntt_group(const ntt_pass& pass) { return blockIdx.x >> (pass.log_distance - pass.column_bits); }
 
 // Position in the vector of the tile's first element.
 FN u32 ntt_base(const ntt_pass& pass)
 {
     const u32 bits = pass.log_distance - pass.column_bits;
-    const u32 high = blockIdx.x >> bits;
+    const u32 high = ntt_group(pass);
     return (high << pass.tile_shift) + ((blockIdx.x - (high << bits)) << pass.column_bits);
 }
 
@@ -166,7 +186,7 @@ FN void ntt_load_contiguous(fr v[4], ntt_tile& tile, const uint4* data, u32 base
 {
     UNROLL for (u32 k = 0; k < 8; k++) {
         const u32 part = threadIdx.x + NTT_THREADS * k;
-        tile.half[part & 1][ntt_slot(part >> 1) ^ (part & 1) * 4] = data[2 * (u64)base + part];
+        tile.half[part & 1][ntt_slot(part >> 1)] = data[2 * (u64)base + part];
     }
     __syncthreads();
     ntt_from_tile(v, tile, 0);
@@ -178,80 +198,98 @@ FN void ntt_store_contiguous(uint4* data, ntt_tile& tile, const fr v[4], u32 bas
     __syncthreads();
     UNROLL for (u32 k = 0; k < 8; k++) {
         const u32 part = threadIdx.x + NTT_THREADS * k;
-        data[2 * (u64)base + part] = tile.half[part & 1][ntt_slot(part >> 1) ^ (part & 1) * 4];
+        data[2 * (u64)base + part] = tile.half[part & 1][ntt_slot(part >> 1)];
     }
 }
 
 // ---- Layers ----
 
-// Index of the factor of a stage's lower layer for a thread's elements 0 and 1; that of 2 and 3 is one more, and that
-// of the upper layer half of it.
-FN u32 ntt_index(const ntt_pass& pass, u32 coset, u32 base, u32 x)
+// The factors of a stage. Tiles have 2^9 elements, of which a thread's four at stage x differ in bits x and x + 1: their block
+// in the stage's upper layer is bits x.. of the thread's number behind the group's. On the coset a leading one is added. So
+// the factor of the upper layer is ntt_blocks >> x, those of the lower one are twice that, for elements 0 and 1, and one more
+// for 2 and 3. (With two points on the coset, the only layer has factor 1.)
+FN u32 ntt_blocks(const ntt_pass& pass, u32 coset)
 {
-    const u32 log_step = x - pass.column_bits + pass.log_distance;
-    const u32 k = ntt_position(pass, base, ntt_element(x)) >> (log_step + 1);
-    return k | coset << (pass.log_n - 1 - log_step);
+    const u32 points = pass.log_n + pass.column_bits - pass.log_distance;
+    return ntt_group(pass) * NTT_THREADS + threadIdx.x + (points < 2 ? 0 : coset << (points - 2));
 }
 
-FN u32 ntt_forward_first_x(const ntt_pass& pass) { return pass.column_bits + (pass.layers < 2 ? 0 : pass.layers - 2); }
+FN u32 ntt_lower(const ntt_pass& pass, u32 coset, u32 j) { return 2 * j + (pass.log_n == 1 ? coset : 0); }
+
+FN u32 ntt_top(const ntt_pass& pass) { return pass.column_bits + (pass.layers < 2 ? 0 : pass.layers - 2); }
 
 // Index of the first factor that ntt_forward_layers wants in t.
-FN u32 ntt_forward_first(const ntt_pass& pass, u32 coset, u32 base)
+FN u32 ntt_forward_first(const ntt_pass& pass, u32 coset)
 {
-    return ntt_index(pass, coset, base, ntt_forward_first_x(pass)) >> (pass.layers < 2 ? 0 : 1);
+    const u32 j = ntt_blocks(pass, coset) >> ntt_top(pass);
+    return pass.layers < 2 ? ntt_lower(pass, coset, j) : j;
 }
 
-// Forward layers on v, which holds the elements of stage ntt_forward_first_x (below FR_LOOSE), and at the end those of stage
-// column_bits (below FR_LOOSE). t is then factor `after`. One product an element and two layers... one for each pair and layer.
-FN void ntt_forward_layers(fr v[4], fr_constant& t, ntt_tile& tile, const uint4* table, const ntt_pass& pass,
-                               u32 coset, u32 base, u32 after)
+// Puts the elements of stage `from` into the tile and takes those of stage `to`. One barrier is enough: a thread writes
+// where it read.
+FN void ntt_exchange(fr v[4], ntt_tile& tile, u32 from, u32 to)
 {
+    ntt_to_tile(tile, v, from);
+    __syncthreads();
+    ntt_from_tile(v, tile, to);
+}
+
+// (u, v) -> (u + p, u - p) for a product p.
+FN void ntt_butterfly(fr& u, fr& v, const fr& p)
+{
+    v = fr_sub_loose(u, p);
+    u = fr_add_loose(u, p);
+}
+
+// Forward layers on v, which holds the elements of stage ntt_top, and at the end those of stage column_bits; all below
+// FR_LOOSE. t must hold factor ntt_forward_first, and is then factor `after`. Half a product an element and layer.
+FN void ntt_forward_layers(fr v[4], fr_constant& t, ntt_tile& tile, const uint4* table, const ntt_pass& pass, u32 coset,
+                           u32 after)
+{
+    const u32 blocks = ntt_blocks(pass, coset);
     const u32 bottom = pass.column_bits;
-    u32 x = ntt_forward_first_x(pass);
-    bool half = pass.layers == 1;
-    ROLLED while (pass.layers != 0) {
-        const u32 j = ntt_index(pass, coset, base, x);
-        const bool next_half = x == bottom + 1;
-        const u32 next_x = next_half ? bottom : x - 2;
-        const u32 next = x == bottom ? after : ntt_index(pass, coset, base, next_x) >> (next_half ? 0 : 1);
-        if (!half) {
-            const fr a = fr_mul_constant(v[2], t);
-            v[2] = fr_sub_loose(v[0], a);
-            v[0] = fr_add_loose(v[0], a);
-            const fr b = ntt_mul_then_load(v[3], t, table, j);
-            v[3] = fr_sub_loose(v[1], b);
-            v[1] = fr_add_loose(v[1], b);
+    u32 x = ntt_top(pass);
+    if (pass.layers >= 2) {
+        while (true) {
+            const u32 j = blocks >> x;
+            ntt_butterfly(v[0], v[2], fr_mul_constant(v[2], t));
+            ntt_butterfly(v[1], v[3], ntt_mul_then_load(v[3], t, table, 2 * j));
+            ntt_butterfly(v[0], v[1], ntt_mul_then_load(v[1], t, table, 2 * j + 1));
+            const u32 next = x >= bottom + 2 ? blocks >> (x - 2) : x == bottom ? after : 2 * (blocks >> bottom);
+            ntt_butterfly(v[2], v[3], ntt_mul_then_load(v[3], t, table, next));
+            if (x < bottom + 2) break;
+            ntt_exchange(v, tile, x, x - 2);
+            x -= 2;
         }
-        const fr a = ntt_mul_then_load(v[1], t, table, j | 1);
-        v[1] = fr_sub_loose(v[0], a);
-        v[0] = fr_add_loose(v[0], a);
-        const fr b = ntt_mul_then_load(v[3], t, table, next);
-        v[3] = fr_sub_loose(v[2], b);
-        v[2] = fr_add_loose(v[2], b);
-        if (x == bottom) break;
-        ntt_to_tile(tile, v, x);
-        __syncthreads();
-        x = next_x;
-        half = next_half;
-        ntt_from_tile(v, tile, x);
+        if (x != bottom) ntt_exchange(v, tile, x, bottom);
+    }
+    if ((pass.layers & 1) != 0) {
+        const u32 j = ntt_lower(pass, coset, blocks >> bottom);
+        ntt_butterfly(v[0], v[1], ntt_mul_then_load(v[1], t, table, j | 1));
+        ntt_butterfly(v[2], v[3], ntt_mul_then_load(v[3], t, table, after));
     }
 }
 
-// Whether stage x of an inverse transform is its very last on the domain: its factors are 1 but for one, the square
-// root of -1.
-FN bool ntt_inverse_trivial(const ntt_pass& pass, u32 coset, u32 x)
+// Whether an inverse pass ends with the very last stage of a transform on the domain, whose factors are 1 but for one, the
+// square root of -1.
+FN bool ntt_trivial_end(const ntt_pass& pass, u32 coset)
 {
-    return coset == 0 && pass.log_distance + (x - pass.column_bits) + 2 == pass.log_n;
+    return coset == 0 && pass.layers >= 2 && pass.log_distance + pass.layers == pass.log_n;
 }
 
-// Index of the first factor that stage x of an inverse pass wants in t.
-FN u32 ntt_inverse_first(const ntt_pass& pass, u32 coset, u32 base, u32 x, bool half)
+// Index of the first factor that full stage x of an inverse pass wants in t.
+FN u32 ntt_inverse_next(const ntt_pass& pass, bool trivial_end, u32 blocks, u32 x)
 {
-    if (!half && ntt_inverse_trivial(pass, coset, x)) return 1;
-    return ntt_inverse_index(ntt_index(pass, coset, base, x), pass.minus_one);
+    return trivial_end && x == ntt_top(pass) ? 1 : ntt_inverse_index(2 * (blocks >> x), pass.minus_one);
 }
 
-FN u32 ntt_inverse_last_x(const ntt_pass& pass) { return pass.column_bits + (pass.layers < 2 ? 0 : pass.layers - 2); }
+// Index of the first factor that ntt_inverse_layers wants in t.
+FN u32 ntt_inverse_first(const ntt_pass& pass, u32 coset)
+{
+    const u32 blocks = ntt_blocks(pass, coset), x = pass.column_bits;
+    if ((pass.layers & 1) == 0) return ntt_inverse_next(pass, ntt_trivial_end(pass, coset), blocks, x);
+    return ntt_inverse_index(ntt_lower(pass, coset, blocks >> x), pass.minus_one);
+}
 
 // (u, v) -> (u + v, v - u), exact.
 FN void ntt_sum_and_difference(fr& u, fr& v)
@@ -261,45 +299,52 @@ FN void ntt_sum_and_difference(fr& u, fr& v)
     v = difference;
 }
 
-// Inverse layers on v, which holds the elements of stage column_bits (below 2r), and at the end those of stage
-// ntt_inverse_last_x (below 2r). t must hold the factor ntt_inverse_first of the first stage, and is then factor `after`.
-FN void ntt_inverse_layers(fr v[4], fr_constant& t, ntt_tile& tile, const uint4* table, const ntt_pass& pass,
-                               u32 coset, u32 base, u32 after)
+// (u, v) -> (u + v, u - v), exact.
+FN void ntt_plain_butterfly(fr& u, fr& v)
 {
-    const u32 top = ntt_inverse_last_x(pass);
+    const fr difference = fr_sub_loose(u, v);
+    u = fr_add_exact(u, v);
+    v = difference;
+}
+
+// Inverse layers on v, which holds the elements of stage column_bits, and at the end those of stage ntt_top; all below 2r. t
+// must hold factor ntt_inverse_first, and is then factor `after`.
+FN void ntt_inverse_layers(fr v[4], fr_constant& t, ntt_tile& tile, const uint4* table, const ntt_pass& pass, u32 coset,
+                           u32 after)
+{
+    const u32 blocks = ntt_blocks(pass, coset);
+    const u32 top = ntt_top(pass);
+    const bool trivial_end = ntt_trivial_end(pass, coset);
     u32 x = pass.column_bits;
-    bool half = (pass.layers & 1) != 0;
-    ROLLED while (pass.layers != 0) {
-        const bool last = x == top && !(half && pass.layers > 1);
-        const u32 next_x = half ? x + 1 : x + 2;
-        const u32 next = last ? after : ntt_inverse_first(pass, coset, base, next_x, false);
-        if (!half && ntt_inverse_trivial(pass, coset, x)) {
-            ntt_sum_and_difference(v[2], v[3]);
-            v[3] = ntt_mul_then_load(v[3], t, table, next);
-            ntt_sum_and_difference(v[1], v[0]);
-            fr_swap(v[0], v[1]);
-            ntt_sum_and_difference(v[2], v[0]);
-            fr_swap(v[0], v[2]);
-            ntt_sum_and_difference(v[3], v[1]);
-            fr_swap(v[1], v[3]);
-        } else {
-            const u32 j = ntt_index(pass, coset, base, x);
-            ntt_sum_and_difference(v[0], v[1]);
-            v[1] = ntt_mul_then_load(v[1], t, table, ntt_inverse_index(j | 1, pass.minus_one));
-            ntt_sum_and_difference(v[2], v[3]);
-            v[3] = ntt_mul_then_load(v[3], t, table, half ? next : ntt_inverse_index(j >> 1, pass.minus_one));
-            if (!half) {
-                ntt_sum_and_difference(v[0], v[2]);
-                v[2] = fr_mul_constant(v[2], t);
-                ntt_sum_and_difference(v[1], v[3]);
-                v[3] = ntt_mul_then_load(v[3], t, table, next);
-            }
-        }
-        if (last) break;
-        ntt_to_tile(tile, v, x);
-        __syncthreads();
-        x = next_x;
-        half = false;
-        ntt_from_tile(v, tile, x);
+    if ((pass.layers & 1) != 0) {
+        const u32 j = ntt_lower(pass, coset, blocks >> x);
+        const u32 next = pass.layers == 1 ? after : ntt_inverse_next(pass, trivial_end, blocks, x + 1);
+        ntt_sum_and_difference(v[0], v[1]);
+        v[1] = ntt_mul_then_load(v[1], t, table, ntt_inverse_index(j | 1, pass.minus_one));
+        ntt_sum_and_difference(v[2], v[3]);
+        v[3] = ntt_mul_then_load(v[3], t, table, next);
+        if (pass.layers > 1) ntt_exchange(v, tile, x, x + 1);
+        x++;
     }
+    if (pass.layers < 2) return;
+    while (x != top || !trivial_end) {
+        const u32 j = blocks >> x;
+        ntt_sum_and_difference(v[0], v[1]);
+        v[1] = ntt_mul_then_load(v[1], t, table, ntt_inverse_index(2 * j + 1, pass.minus_one));
+        ntt_sum_and_difference(v[2], v[3]);
+        v[3] = ntt_mul_then_load(v[3], t, table, ntt_inverse_index(j, pass.minus_one));
+        ntt_sum_and_difference(v[0], v[2]);
+        v[2] = fr_mul_constant(v[2], t);
+        ntt_sum_and_difference(v[1], v[3]);
+        const u32 next = x == top ? after : ntt_inverse_next(pass, trivial_end, blocks, x + 2);
+        v[3] = ntt_mul_then_load(v[3], t, table, next);
+        if (x == top) return;
+        ntt_exchange(v, tile, x, x + 2);
+        x += 2;
+    }
+    ntt_sum_and_difference(v[2], v[3]);
+    v[3] = ntt_mul_then_load(v[3], t, table, after);
+    ntt_plain_butterfly(v[0], v[1]);
+    ntt_plain_butterfly(v[0], v[2]);
+    ntt_plain_butterfly(v[1], v[3]);
 }
