@@ -2,7 +2,7 @@
 //!
 //! * [`list`]: the embedded sources and the modules made from them;
 //! * [`source`]: which files a module includes, and the digest that names its code;
-//! * [`arch`]: architectures;
+//! * [`arch`], the architectures;
 //! * [`nvrtc`]: NVIDIA's run-time compiler, loaded while the program runs;
 //! * [`report`]: registers and spills, as the compiler reports them;
 //! * [`build`]: all modules for given architectures, ahead of time;
