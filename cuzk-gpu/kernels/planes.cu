@@ -29,7 +29,7 @@ extern "C" __global__ void __launch_bounds__(256) planes_reverse(planes in, u32*
     u32 mine = 0;
 #pragma unroll
     for (u32 bit = 0; bit < 32; bit++) {
-        const u32 column = __ballot_sync(FULL_WARP, word >> bit & 1);
+        const u32 column = __ballot_sync(0xffffffffu, word >> bit & 1);
         if (lane == bit) mine = column;
     }
     to[(top << bits) + middle_reversed] = mine;
@@ -51,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(256) planes_multiply(planes a, plan
         low = ((a_one & bl) | (b_one & al) | (a_minus & b_minus)) & ~exceptional;
         high = ((a_one & bh) | (b_one & ah)) & ~exceptional;
     }
-    u32 place = planes_reserve<8>(c.count, __popc(exceptional));
+    u32 place = planes_reserve<256>(c.count, __popc(exceptional));
     if (word >= words) return;
     c.low[word] = low;
     c.high[word] = high;

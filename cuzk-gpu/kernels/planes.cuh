@@ -2,8 +2,8 @@
 // found in a list. Natural order: value i is bit i mod 32 of word i / 32 of each plane. The same structs are in
 // src/cuda/ntt/planes.rs.
 #pragma once
+#include "block.cuh"
 #include "fr.cuh"
-#include "scan.cuh"
 
 struct planes {
     u32* low;         // code bit 0
@@ -43,15 +43,15 @@ FN fr planes_value(const planes& in, u32 i)
     return low ? fr_sub(fr_zero(), fr_one()) : fr_add(fr_one(), fr_one());
 }
 
-// Reserves list places for the exceptions of the block's words, `mine` of them this thread's, and returns the first of
-// this thread's. One atomic addition a block.
-template <int WARPS> FN u32 planes_reserve(u32* count, u32 mine)
+// Reserves list places for the exceptions of a block of THREADS, `mine` of them this thread's, and returns the first of this
+// thread's. One atomic addition a block.
+template <int THREADS> FN u32 planes_reserve(u32* count, u32 mine)
 {
-    __shared__ u32 sums[WARPS];
+    __shared__ u32 scratch[THREADS / 32];
     __shared__ u32 base;
-    u32 all;
-    const u32 before = block_sum_before<WARPS>(mine, sums, &all);
-    if (threadIdx.x == 0) base = all == 0 ? 0 : atomicAdd(count, all);
+    const u32 before = block_exclusive_sum<THREADS>(mine, scratch);
+    const u32 all = before + mine;
+    if (threadIdx.x == THREADS - 1) base = all == 0 ? 0 : atomicAdd(count, all);
     __syncthreads();
     return base + before;
 }

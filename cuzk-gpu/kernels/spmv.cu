@@ -24,7 +24,7 @@ FN u32 bitmap_word(const u32* bits, u32 words, long long begin)
 extern "C" __global__ void __launch_bounds__(1024) witness_groups(const u32* ones, const u32* full, u32 words, u32 inputs,
                                                                   u32 groups, uint4* out, u32* totals)
 {
-    __shared__ u32 sums[32];
+    __shared__ u32 scratch[32];
     const u32 group = blockIdx.x * 1024 + threadIdx.x;
     const long long begin = (long long)group * 32 - inputs;
     u32 one = 0, rest = 0;
@@ -35,24 +35,24 @@ extern "C" __global__ void __launch_bounds__(1024) witness_groups(const u32* one
         rest |= inside == 32 ? 0xffffffffu : (1u << inside) - 1;
         rest &= ~(group == 0 ? 1u : 0u);
     }
-    u32 total;
-    const u32 before = block_sum_before<32>(__popc(rest), sums, &total);
+    const u32 before = block_exclusive_sum<1024>(__popc(rest), scratch);
     if (group < groups) out[group] = make_uint4(one, rest, before, 0);
-    if (threadIdx.x == 0) totals[blockIdx.x] = total;
+    if (threadIdx.x == 1023) totals[blockIdx.x] = before + __popc(rest);
 }
 
 // Replaces each total by the sum of those before it. One block.
 extern "C" __global__ void __launch_bounds__(1024) witness_totals(u32* totals, u32 len)
 {
-    __shared__ u32 sums[32];
-    u32 sum = 0;
+    __shared__ u32 scratch[32];
+    __shared__ u32 sum;
+    if (threadIdx.x == 0) sum = 0;
     for (u32 begin = 0; begin < len; begin += 1024) {
         const u32 i = begin + threadIdx.x;
-        u32 total;
-        const u32 before = block_sum_before<32>(i < len ? totals[i] : 0, sums, &total);
-        if (i < len) totals[i] = sum + before;
-        sum += total;
+        const u32 mine = i < len ? totals[i] : 0;
+        const u32 before = block_exclusive_sum<1024>(mine, scratch) + sum;
+        if (i < len) totals[i] = before;
         __syncthreads();
+        if (threadIdx.x == 1023) sum = before + mine;
     }
 }
 
@@ -108,16 +108,16 @@ extern "C" __global__ void __launch_bounds__(256) spmv(matrix m, witness w, plan
     if (!is_long) {
         for (u32 entry = begin; entry < end; entry++) sum = spmv_add_entry(sum, m, w, entry);
     }
-    for (u32 waiting = __ballot_sync(FULL_WARP, is_long); waiting != 0; waiting &= waiting - 1) {
+    for (u32 waiting = __ballot_sync(0xffffffffu, is_long); waiting != 0; waiting &= waiting - 1) {
         const int owner = __ffs(waiting) - 1;
-        const u32 first = __shfl_sync(FULL_WARP, begin, owner), last = __shfl_sync(FULL_WARP, end, owner);
+        const u32 first = __shfl_sync(0xffffffffu, begin, owner), last = __shfl_sync(0xffffffffu, end, owner);
         fr part = fr_zero();
         for (u32 entry = first + lane; entry < last; entry += 32) part = spmv_add_entry(part, m, w, entry);
 #pragma unroll 1
         for (int step = 16; step > 0; step /= 2) {
             fr other;
 #pragma unroll
-            for (int k = 0; k < FR_WORDS; k++) other.v[k] = __shfl_xor_sync(FULL_WARP, part.v[k], step);
+            for (int k = 0; k < FR_WORDS; k++) other.v[k] = __shfl_xor_sync(0xffffffffu, part.v[k], step);
             part = fr_add(part, other);
         }
         if (lane == owner) sum = part;
@@ -125,9 +125,9 @@ extern "C" __global__ void __launch_bounds__(256) spmv(matrix m, witness w, plan
     const bool one = fr_equal(sum, fr_one()), two = fr_equal(sum, fr_add(fr_one(), fr_one()));
     const bool minus_one = fr_equal(sum, fr_sub(fr_zero(), fr_one()));
     const bool exceptional = !(one || two || minus_one || fr_equal(sum, fr_zero()));
-    const u32 low = __ballot_sync(FULL_WARP, one || minus_one), high = __ballot_sync(FULL_WARP, two || minus_one);
-    const u32 exceptions = __ballot_sync(FULL_WARP, exceptional);
-    const u32 place = planes_reserve<8>(out.count, exceptional ? 1 : 0);
+    const u32 low = __ballot_sync(0xffffffffu, one || minus_one), high = __ballot_sync(0xffffffffu, two || minus_one);
+    const u32 exceptions = __ballot_sync(0xffffffffu, exceptional);
+    const u32 place = planes_reserve<256>(out.count, exceptional ? 1 : 0);
     if (lane == 0) {
         const u32 word = row >> 5;
         out.low[word] = low;

@@ -7,13 +7,17 @@ pub mod check;
 pub mod device;
 pub mod program;
 
+
+
 pub use self::{
     bench::{Bench, Goal, Measurement, time},
     check::Check,
 };
 
+use super::{ntt, spmv};
+
 /// Every check.
-pub const CHECKS: &[&[Check]] = &[device::CHECKS];
+pub const CHECKS: &[&[Check]] = &[device::CHECKS, ntt::checks::CHECKS, spmv::checks::CHECKS];
 
 /// Every bench.
-pub const BENCHES: &[&[Bench]] = &[device::BENCHES];
+pub const BENCHES: &[&[Bench]] = &[device::BENCHES, ntt::benches::BENCHES, spmv::benches::BENCHES];

@@ -10,10 +10,20 @@ macro_rules! embedded {
     };
 }
 
-embedded!("probe.cu", "types.cuh");
+embedded!(
+    "block.cuh", "carry.cuh", "fq.cuh", "fq2.cuh", "fq_inv.cuh", "fr.cuh", "fr_bench.cu", "g1.cuh", "ntt.cu", "ntt.cuh", "planes.cu",
+    "planes.cuh", "probe.cu", "sort.cu", "sort.cuh", "spmv.cu", "types.cuh",
+);
 
 /// Every module: a source, and the options that it is compiled with.
-pub const MODULES: &[KernelModule] = &[KernelModule { name: "probe", source: "probe.cu", options: &[] }];
+pub const MODULES: &[KernelModule] = &[
+    KernelModule { name: "fr_bench", source: "fr_bench.cu", options: &[] },
+    KernelModule { name: "ntt", source: "ntt.cu", options: &[] },
+    KernelModule { name: "planes", source: "planes.cu", options: &[] },
+    KernelModule { name: "probe", source: "probe.cu", options: &[] },
+    KernelModule { name: "sort", source: "sort.cu", options: &[] },
+    KernelModule { name: "spmv", source: "spmv.cu", options: &[] },
+];
 
 /// Bytes that a kernel may spill (stores and loads of registers that did not fit, as the compiler counts them), where
 /// that was measured to be no loss. All others must not spill.

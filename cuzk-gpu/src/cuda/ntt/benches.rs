@@ -1,0 +1,145 @@
+//! How fast transforms and the quotient are.
+
+use blstrs::Scalar;
+use rand::{Rng, RngCore};
+use rand_chacha::ChaCha8Rng;
+
+use super::{Ntt, Planes, Points, Quotient, checks, plan::padded_len, quotient::Workspace};
+use crate::cuda::{
+    arena::{Arena, Layout},
+    error::CudaError,
+    fr::Element,
+    gpu::Gpu,
+    harness::{Bench, Goal, Measurement, time},
+    launch::{Args, Grid},
+    memory::DeviceBuffer,
+    stream::Stream,
+};
+
+/// The benches.
+pub const BENCHES: &[Bench] = &[
+    Bench { name: "fr/products", run: products },
+    Bench { name: "ntt/transforms", run: transforms },
+    Bench { name: "quotient/from planes", run: quotients },
+];
+
+/// Products by a constant a second that the H200's multiply-add pipe allows: 372 of its cycles for 32 of them.
+const CONSTANT_PRODUCTS: f64 = 90.0e9;
+
+fn text(error: CudaError) -> String {
+    error.to_string()
+}
+
+/// Operations of Fr in registers. Which numbers they are does not matter to the time.
+fn products(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String> {
+    const STEPS: u32 = 2000;
+    let kernels = [
+        ("fr_bench_products", "products", Some(61.5e9 * 528.0 / 462.0), Some(Goal::Rate(62e9))),
+        ("fr_bench_constant_products", "products", Some(CONSTANT_PRODUCTS), None),
+        ("fr_bench_forward_butterflies", "butterflies", Some(CONSTANT_PRODUCTS), None),
+        ("fr_bench_inverse_butterflies", "butterflies", Some(CONSTANT_PRODUCTS), None),
+    ];
+    let run = |(name, unit, ceiling, goal): (&str, &'static str, Option<f64>, Option<Goal>)| {
+        let stream = Stream::new(gpu)?;
+        let kernel = gpu.function("fr_bench", name)?;
+        let blocks = 8 * gpu.info().sms;
+        let words: Vec<u32> = (0..blocks as usize * 128 * 32).map(|_| rng.next_u32() >> 1).collect();
+        let chains = DeviceBuffer::from_host(&stream, &words, "chains")?;
+        let args = Args::new().slice(chains.all()).value(STEPS);
+        // SAFETY: four elements for each of the threads.
+        let seconds = time(&stream, 3, || unsafe { kernel.launch(&stream, Grid::new(blocks, 128), &args) })?;
+        let work = f64::from(blocks) * 128.0 * f64::from(STEPS);
+        Ok(Measurement { kernel: name.to_owned(), size: "registers".into(), seconds, work, unit, ceiling, goal })
+    };
+    kernels.into_iter().map(run).collect::<Result<_, CudaError>>().map_err(text)
+}
+
+fn transforms(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String> {
+    let sizes = [(22, Some(0.75e-3)), (24, None), (26, Some(13e-3)), (27, Some(27e-3))];
+    let run = || {
+        let stream = Stream::new(gpu)?;
+        let ntt = Ntt::new(&stream, 27)?;
+        let buffer = DeviceBuffer::<Element>::new(gpu, padded_len(27), "a bench's vector")?;
+        let mut rows = Vec::new();
+        for (log_n, goal) in sizes {
+            // A tile repeated: below r, and of no special form.
+            let data = buffer.all().range(..1 << log_n)?;
+            let part: Vec<Element> = (0..1 << 20).map(|_| std::array::from_fn(|i| rng.next_u32() >> (i / 7))).collect();
+            for chunk in 0..(1 << log_n) / part.len() {
+                data.range(chunk * part.len()..(chunk + 1) * part.len())?.upload(&stream, &part)?;
+            }
+            for points in [Points::Domain, Points::Coset] {
+                let forward = time(&stream, 5, || ntt.forward(&stream, data, log_n, points))?;
+                let inverse = time(&stream, 5, || ntt.inverse(&stream, data, log_n, points))?;
+                for (direction, seconds) in [("forward", forward), ("inverse", inverse)] {
+                    rows.push(Measurement {
+                        kernel: format!("{direction} transform, {points:?}").to_lowercase(),
+                        size: format!("2^{log_n}"),
+                        seconds,
+                        work: f64::from(log_n) * f64::from(1 << (log_n - 1)),
+                        unit: "butterflies",
+                        ceiling: Some(CONSTANT_PRODUCTS),
+                        goal: goal.map(Goal::Seconds),
+                    });
+                }
+            }
+        }
+        Ok(rows)
+    };
+    run().map_err(text)
+}
+
+/// H from planes, the multiplication of A's and B's values included, exceptions as in a PoRep.
+fn quotients(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String> {
+    let sizes = [(22, Some(4.3e-3)), (26, Some(77e-3)), (27, Some(160e-3))];
+    let run = || {
+        let stream = Stream::new(gpu)?;
+        let ntt = Ntt::new(&stream, 27)?;
+        let mut rows = Vec::new();
+        for (log_n, goal) in sizes {
+            let quotient = Quotient::new(&stream, log_n)?;
+            let mut layout = Layout::new();
+            let workspace = Workspace::plan(&mut layout, log_n, 1 << (log_n - 4));
+            let arena = Arena::new(gpu, &layout, "a bench's workspace")?;
+            for planes in [workspace.a, workspace.b] {
+                planes.upload(&stream, &arena, &repeated(rng, log_n))?;
+            }
+            let seconds =
+                time(&stream, 3, || quotient.from_planes(&stream, &ntt, &arena, &workspace).map(|_| ()))?;
+            workspace.check(&stream, &arena)?;
+            rows.push(Measurement {
+                kernel: "quotient from planes".to_owned(),
+                size: format!("2^{log_n}"),
+                seconds,
+                // Six transforms; what the first layers on the domain leave out is not taken off.
+                work: 6.0 * f64::from(log_n) * f64::from(1 << (log_n - 1)),
+                unit: "butterflies",
+                ceiling: Some(CONSTANT_PRODUCTS),
+                goal: goal.map(Goal::Seconds),
+            });
+        }
+        Ok(rows)
+    };
+    run().map_err(text)
+}
+
+/// Planes of 2^log_n values with 1.4 % exceptions, 2^20 values repeated.
+fn repeated(rng: &mut ChaCha8Rng, log_n: u32) -> Planes {
+    const LOG_PART: u32 = 20;
+    let values: Vec<Scalar> = (0..1 << LOG_PART)
+        .map(|_| match rng.gen_bool(0.012) {
+            true => checks::random(rng),
+            false => checks::mostly_small(rng),
+        })
+        .collect();
+    let part = Planes::encode(&values, LOG_PART);
+    let times = 1 << (log_n - LOG_PART);
+    let first = (0..times as u32).flat_map(|t| part.first.iter().map(move |f| (t, f)));
+    Planes {
+        low: part.low.repeat(times),
+        high: part.high.repeat(times),
+        exceptional: part.exceptional.repeat(times),
+        first: first.map(|(t, f)| f + t * part.list.len() as u32).collect(),
+        list: part.list.repeat(times),
+    }
+}
