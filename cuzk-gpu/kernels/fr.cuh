@@ -74,6 +74,21 @@ FN bool fr_equal(const fr& a, const fr& b)
     return different == 0;
 }
 
+// Elements in an array of 16-byte aligned memory.
+FN fr fr_load(const uint4* from, u32 i)
+{
+    const uint4 low = from[2 * (u64)i], high = from[2 * (u64)i + 1];
+    return fr{{low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w}};
+}
+FN void fr_store(uint4* to, u32 i, const fr& a)
+{
+    uint4 half;
+    half.x = a.v[0], half.y = a.v[1], half.z = a.v[2], half.w = a.v[3];
+    to[2 * (u64)i] = half;
+    half.x = a.v[4], half.y = a.v[5], half.z = a.v[6], half.w = a.v[7];
+    to[2 * (u64)i + 1] = half;
+}
+
 // ---- Additions. The constants under a predicate must be immediates: from constant memory they become loads. ----
 
 #ifdef __CUDA_ARCH__

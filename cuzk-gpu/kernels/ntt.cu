@@ -70,12 +70,12 @@ NTT_KERNEL ntt_inverse_planes(uint4* data, const uint4* table, ntt_planes in, nt
     const u32 low = in.low[p >> 5] >> (p & 31), high = in.high[p >> 5] >> (p & 31);
     const u32 exceptional = in.exceptional[p >> 5] >> (p & 31);
     UNROLL for (u32 k = 0; k < 4; k++) {
-        v[k] = ntt_load(in.values, (high >> k & 1) * 2 + (low >> k & 1));
+        v[k] = fr_load(in.values, (high >> k & 1) * 2 + (low >> k & 1));
         if (exceptional >> k & 1) {
             const u32 i = __brev(p + k) >> (32 - pass.log_n);
             const u32 before = in.natural.exceptional[i >> 5] & ((1u << (i & 31)) - 1);
             const u32 at = in.natural.first[i >> 5] + __popc(before);
-            if (at < in.natural.capacity) v[k] = ntt_load(in.natural.list, at);
+            if (at < in.natural.capacity) v[k] = fr_load(in.natural.list, at);
         }
     }
     ntt_inverse_layers(v, t, tile, table, pass, 0, 0);
@@ -120,7 +120,7 @@ NTT_KERNEL ntt_park(uint4* data, const uint4* table, ntt_pass pass)
     // With few layers there was no barrier since the loads, and other threads' places are overwritten.
     __syncthreads();
 #pragma unroll
-    for (u32 k = 0; k < 4; k++) ntt_store(data, ntt_parked(k), fr_canonical(v[k]));
+    for (u32 k = 0; k < 4; k++) fr_store(data, ntt_parked(k), fr_canonical(v[k]));
 }
 
 // The last pass (contiguous) of a forward transform on the coset, the product with the parked values of another, and the
@@ -135,7 +135,7 @@ NTT_KERNEL ntt_multiply(uint4* data, const uint4* parked, const uint4* table, nt
     ntt_load_direct(v, data, pass, base, ntt_top(pass));
     ntt_forward_layers(v, t, tile, table, pass, 1, ntt_inverse_first(pass, 1));
     ROLLED for (u32 k = 0; k < 4; k++) {
-        ntt_rotate(v, fr_mul_loose(fr_canonical(v[0]), ntt_load(parked, ntt_parked(k))));
+        ntt_rotate(v, fr_mul_loose(fr_canonical(v[0]), fr_load(parked, ntt_parked(k))));
     }
     ntt_inverse_layers(v, t, tile, table, pass, 1, 0);
     ntt_store_direct(data, v, pass, base, ntt_top(pass));
@@ -155,8 +155,8 @@ NTT_KERNEL ntt_inverse_subtract(uint4* data, const uint4* minuend, const uint4* 
     const u32 p = ntt_position(pass, base, ntt_element(x));
     const u32 step = 1u << (x - pass.column_bits + pass.log_distance);
     UNROLL for (u32 k = 0; k < 4; k++) {
-        const fr difference = fr_sub_loose(ntt_load(minuend, p + k * step), v[k]);
-        ntt_store(data, p + k * step, fr_reduce_once(difference));
+        const fr difference = fr_sub_loose(fr_load(minuend, p + k * step), v[k]);
+        fr_store(data, p + k * step, fr_reduce_once(difference));
     }
 }
 
@@ -169,7 +169,7 @@ extern "C" __global__ void __launch_bounds__(NTT_THREADS) ntt_table(uint4* table
     if (j > 1u << log_entries) return;
     fr m = fr_sub(fr_zero(), fr_one());
     if (j < 1u << log_entries) {
-        m = fr_mul(ntt_load(low, j & ((1u << low_bits) - 1)), ntt_load(high, j >> low_bits));
+        m = fr_mul(fr_load(low, j & ((1u << low_bits) - 1)), fr_load(high, j >> low_bits));
     }
     const fr_constant t = fr_constant_from_montgomery(m);
     ntt_split(table[ntt_part(j, 0)], table[ntt_part(j, 1)], t.w);

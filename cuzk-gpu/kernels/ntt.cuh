@@ -116,10 +116,6 @@ FN fr ntt_join(const uint4& low, const uint4& high)
     return fr{{low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w}};
 }
 
-FN fr ntt_load(const uint4* data, u32 i) { return ntt_join(data[2 * (u64)i], data[2 * (u64)i + 1]); }
-
-FN void ntt_store(uint4* data, u32 i, const fr& a) { ntt_split(data[2 * (u64)i], data[2 * (u64)i + 1], a); }
-
 // The tile in shared memory: lower and upper halves of elements. Half an element e is at ntt_slot(e), a map that is linear over
 // bits and puts any eight threads that read together, for every x, on different banks.
 struct ntt_tile {
@@ -171,14 +167,14 @@ FN void ntt_load_direct(fr v[4], const uint4* data, const ntt_pass& pass, u32 ba
 {
     const u32 p = ntt_position(pass, base, ntt_element(x));
     const u32 step = 1u << (x - pass.column_bits + pass.log_distance);
-    UNROLL for (u32 k = 0; k < 4; k++) v[k] = ntt_load(data, p + k * step);
+    UNROLL for (u32 k = 0; k < 4; k++) v[k] = fr_load(data, p + k * step);
 }
 
 FN void ntt_store_direct(uint4* data, const fr v[4], const ntt_pass& pass, u32 base, u32 x)
 {
     const u32 p = ntt_position(pass, base, ntt_element(x));
     const u32 step = 1u << (x - pass.column_bits + pass.log_distance);
-    UNROLL for (u32 k = 0; k < 4; k++) ntt_store(data, p + k * step, v[k]);
+    UNROLL for (u32 k = 0; k < 4; k++) fr_store(data, p + k * step, v[k]);
 }
 
 // A contiguous tile, 16 bytes a thread and step, so that a warp touches whole lines.

@@ -66,21 +66,21 @@ extern "C" __global__ void __launch_bounds__(256) planes_multiply(planes a, plan
 extern "C" __global__ void __launch_bounds__(128) planes_multiply_list(planes a, planes b, planes c, const u32* rows,
                                                                        const uint4* factor)
 {
-    const fr f = planes_load(factor, 0);
+    const fr f = fr_load(factor, 0);
     const u32 count = min(*c.count, c.capacity);
     for (u32 i = blockIdx.x * 128 + threadIdx.x; i < count; i += gridDim.x * 128) {
         const u32 row = rows[i];
-        planes_store(c.list, i, fr_mul(fr_mul(planes_value(a, row), planes_value(b, row)), f));
+        fr_store(c.list, i, fr_mul(fr_mul(planes_value(a, row), planes_value(b, row)), f));
     }
 }
 
 // The exceptions of a vector times a constant in plain form, in place: Montgomery form in, plain form out.
 extern "C" __global__ void __launch_bounds__(128) planes_scale_list(planes in, const uint4* factor)
 {
-    const fr f = planes_load(factor, 0);
+    const fr f = fr_load(factor, 0);
     const u32 count = min(*in.count, in.capacity);
     for (u32 i = blockIdx.x * 128 + threadIdx.x; i < count; i += gridDim.x * 128) {
-        planes_store(in.list, i, fr_mul(planes_load(in.list, i), f));
+        fr_store(in.list, i, fr_mul(fr_load(in.list, i), f));
     }
 }
 
@@ -90,8 +90,8 @@ extern "C" __global__ void __launch_bounds__(128) vectors_prepare(uint4* a, uint
 {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= len) return;
-    const fr x = planes_load(a, i), y = planes_load(b, i);
-    planes_store(c, i, fr_mul(fr_mul(x, y), planes_load(factors, 2)));
-    planes_store(a, i, fr_mul(x, planes_load(factors, 0)));
-    planes_store(b, i, fr_mul(y, planes_load(factors, 1)));
+    const fr x = fr_load(a, i), y = fr_load(b, i);
+    fr_store(c, i, fr_mul(fr_mul(x, y), fr_load(factors, 2)));
+    fr_store(a, i, fr_mul(x, fr_load(factors, 0)));
+    fr_store(b, i, fr_mul(y, fr_load(factors, 1)));
 }

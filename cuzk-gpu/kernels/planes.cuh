@@ -16,18 +16,6 @@ struct planes {
     u32 unused;
 };
 
-FN fr planes_load(const uint4* list, u32 i)
-{
-    const uint4 low = list[2 * (u64)i], high = list[2 * (u64)i + 1];
-    return fr{{low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w}};
-}
-
-FN void planes_store(uint4* list, u32 i, const fr& a)
-{
-    list[2 * (u64)i] = make_uint4(a.v[0], a.v[1], a.v[2], a.v[3]);
-    list[2 * (u64)i + 1] = make_uint4(a.v[4], a.v[5], a.v[6], a.v[7]);
-}
-
 // Value i in Montgomery form.
 FN fr planes_value(const planes& in, u32 i)
 {
@@ -35,7 +23,7 @@ FN fr planes_value(const planes& in, u32 i)
     const u32 exceptional = in.exceptional[word];
     if (exceptional >> bit & 1) {
         const u32 at = in.first[word] + __popc(exceptional & ((1u << bit) - 1));
-        return at < in.capacity ? planes_load(in.list, at) : fr_zero();
+        return at < in.capacity ? fr_load(in.list, at) : fr_zero();
     }
     const bool low = in.low[word] >> bit & 1, high = in.high[word] >> bit & 1;
     if (!low && !high) return fr_zero();

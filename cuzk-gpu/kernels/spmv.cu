@@ -81,9 +81,9 @@ FN fr spmv_add_entry(const fr& sum, const matrix& m, const witness& w, u32 entry
     const bool one = group.x >> bit & 1, full = group.y >> bit & 1;
     if (!one && !full) return sum;
     const u32 index = m.values[entry];
-    fr term = planes_load(m.coefficients, index);
+    fr term = fr_load(m.coefficients, index);
     if (full) {
-        const fr value = planes_load(w.full, group.z + __popc(group.y & ((1u << bit) - 1)));
+        const fr value = fr_load(w.full, group.z + __popc(group.y & ((1u << bit) - 1)));
         term = index == 0 ? value : fr_mul(value, term);
     }
     return fr_add(sum, term);
@@ -135,5 +135,5 @@ extern "C" __global__ void __launch_bounds__(256) spmv(matrix m, witness w, plan
         out.exceptional[word] = exceptions;
         out.first[word] = place;
     }
-    if (exceptional && place < out.capacity) planes_store(out.list, place, sum);
+    if (exceptional && place < out.capacity) fr_store(out.list, place, sum);
 }

@@ -7,6 +7,7 @@
 //! * [`launch`]: functions and their launches;
 //! * [`fr`]: scalars as kernels take them; [`ntt`]: transforms and the quotient; [`spmv`]: A·w and B·w;
 //! * [`kernels`]: kernel sources, their compilation and the files that it leaves;
+//! * [`field`]: fields and curves, checked and measured;
 //! * [`harness`]: checks and benches that run on a device;
 //! * [`error`]: what can go wrong.
 //!
@@ -16,6 +17,7 @@
 pub mod arena;
 pub mod driver;
 pub mod error;
+pub mod field;
 pub mod fr;
 pub mod gpu;
 pub mod harness;

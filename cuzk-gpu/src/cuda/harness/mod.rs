@@ -7,17 +7,15 @@ pub mod check;
 pub mod device;
 pub mod program;
 
-
+use super::{field, ntt, spmv};
 
 pub use self::{
     bench::{Bench, Goal, Measurement, time},
     check::Check,
 };
 
-use super::{ntt, spmv};
-
 /// Every check.
-pub const CHECKS: &[&[Check]] = &[device::CHECKS, ntt::checks::CHECKS, spmv::checks::CHECKS];
+pub const CHECKS: &[&[Check]] = &[device::CHECKS, field::CHECKS, ntt::checks::CHECKS, spmv::checks::CHECKS];
 
 /// Every bench.
-pub const BENCHES: &[&[Bench]] = &[device::BENCHES, ntt::benches::BENCHES, spmv::benches::BENCHES];
+pub const BENCHES: &[&[Bench]] = &[device::BENCHES, field::BENCHES, ntt::benches::BENCHES, spmv::benches::BENCHES];

@@ -1,0 +1,107 @@
+//! Rates of the fields: chains of products in registers.
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+use crate::cuda::{
+    error::CudaError,
+    gpu::Gpu,
+    harness::{Bench, Goal, Measurement, time},
+    launch::{Args, Grid},
+    memory::DeviceBuffer,
+    stream::Stream,
+};
+
+/// Benches of fields and curves.
+pub const BENCHES: &[Bench] = &[Bench { name: "field/products", run: products }];
+
+/// A kernel of `field_bench.cu`.
+struct Chain {
+    module: &'static str,
+    kernel: &'static str,
+    words: usize,
+    unit: &'static str,
+    /// On one H200: what the integer units can give, if the form uses them alone.
+    ceiling: Option<f64>,
+    goal: Option<f64>,
+}
+
+/// design.md: 8 T wide multiply-adds a second make 27.9 G integer products in Fq.
+const INTEGER_CEILING: f64 = 27.9e9;
+
+const CHAINS: &[Chain] = &[
+    Chain {
+        module: "field_bench",
+        kernel: "bench_fq_mul",
+        words: 12,
+        unit: "products",
+        ceiling: Some(INTEGER_CEILING),
+        goal: Some(26e9),
+    },
+    Chain { module: "field_bench", kernel: "bench_fq_sqr", words: 12, unit: "squares", ceiling: None, goal: None },
+    Chain {
+        module: "field_bench",
+        kernel: "bench_fq2_mul",
+        words: 24,
+        unit: "products",
+        ceiling: Some(INTEGER_CEILING / 3.0),
+        goal: None,
+    },
+    Chain {
+        module: "field_bench_hybrid",
+        kernel: "bench_fqh_mul",
+        words: 12,
+        unit: "products",
+        ceiling: None,
+        goal: Some(38e9),
+    },
+    Chain {
+        module: "field_bench_hybrid",
+        kernel: "bench_fqh_sqr",
+        words: 12,
+        unit: "squares",
+        ceiling: None,
+        goal: Some(48e9),
+    },
+];
+
+const THREADS: u32 = 128;
+const ROUNDS: u32 = 1500;
+
+fn products(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String> {
+    CHAINS.iter().map(|chain| measure(gpu, rng, chain).map_err(|e| e.to_string())).collect()
+}
+
+/// The best number of blocks a multiprocessor.
+fn measure(gpu: &Gpu, rng: &mut ChaCha8Rng, chain: &Chain) -> Result<Measurement, CudaError> {
+    let stream = Stream::new(gpu)?;
+    let kernel = gpu.function(chain.module, chain.kernel)?;
+    let most = kernel.blocks_per_sm(THREADS, 0)?;
+    let len = (gpu.info().sms * most * THREADS) as usize * chain.words;
+    // Below 2^380, so below p.
+    let words: Vec<u32> = (0..len).map(|i| rng.r#gen::<u32>() >> if i % 12 == 11 { 4 } else { 0 }).collect();
+    let elements = DeviceBuffer::from_host(&stream, &words, "a bench's elements")?;
+    let mut best: Option<Measurement> = None;
+    for blocks in 1..=most {
+        let grid = Grid::new(gpu.info().sms * blocks, THREADS);
+        let args = Args::new().slice(elements.all()).value(ROUNDS);
+        // SAFETY: the kernel reads and writes one element a thread, and there are as many.
+        let seconds = time(&stream, 3, || unsafe { kernel.launch(&stream, grid, &args) })?;
+        let measurement = Measurement {
+            kernel: chain.kernel.to_owned(),
+            size: format!("{blocks} x {THREADS} threads"),
+            seconds,
+            work: f64::from(grid.blocks[0] * THREADS) * f64::from(ROUNDS),
+            unit: chain.unit,
+            ceiling: chain.ceiling,
+            goal: chain.goal.map(Goal::Rate),
+        };
+        if best.as_ref().is_none_or(|b| measurement.rate() > b.rate()) {
+            best = Some(measurement);
+        }
+    }
+    best.ok_or_else(|| CudaError::Misuse {
+        device: gpu.label().to_owned(),
+        what: format!("kernel {} does not fit a multiprocessor", chain.kernel),
+    })
+}

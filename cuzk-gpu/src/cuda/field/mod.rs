@@ -1,0 +1,14 @@
+//! The kernels' fields and curves: what they must compute, shown by blst; how fast they do it; and, in tests, the same
+//! headers compiled for the host and the error bounds of the hybrid form.
+
+mod bench;
+#[cfg(test)]
+mod bounds;
+mod check;
+mod fr_ops;
+#[cfg(test)]
+mod mirror;
+mod ops;
+mod reference;
+
+pub use self::{bench::BENCHES, check::CHECKS};
