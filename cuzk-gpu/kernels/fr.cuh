@@ -174,8 +174,8 @@ FN fr fr_difference(const fr& a, const fr& b, u32* borrow)
     return d;
 }
 
-// a + t below FR_LOOSE, for a below FR_LOOSE and a product t (fr_mul_constant's results are below 1.9058 r + 1). Only the top
-// words are compared: what is kept has no top word above that of 2r, and FR_LOOSE + 1.9058 r - 2r < FR_LOOSE.
+// a + t below FR_LOOSE, for a below FR_LOOSE and a product t (fr_mul_constant's results are below 1.9058 r + 1). Only
+// the top words are compared: what is kept has no top word above that of 2r, and FR_LOOSE + 1.9058 r - 2r < FR_LOOSE.
 FN fr fr_add_loose(const fr& a, const fr& t)
 {
     u32 carry;
@@ -248,9 +248,9 @@ FN fr fr_sub(const fr& a, const fr& b)
 
 // ---- The product by a constant ----
 
-// About floor(a b / 2^256), never above it and less than 1 + 2^-28 below it: the columns i + j < 6 of the product are left out.
-// 43 wide products. Even columns are summed in e (e[k] is word 6 + k), odd ones in o (o[k] is word 7 + k), so that the
-// two words of a product are neighbours and the carry runs along.
+// About floor(a b / 2^256), never above it and less than 1 + 2^-28 below it: the columns i + j < 6 of the product are
+// left out. 43 wide products. Even columns are summed in e (e[k] is word 6 + k), odd ones in o (o[k] is word 7 + k),
+// so that the two words of a product are neighbours and the carry runs along.
 FN fr fr_high(const fr& a, const fr& b)
 {
     u32 e[10], o[9];
@@ -328,9 +328,9 @@ FN fr fr_mul_constant(const fr& a, const fr_constant& c) { return fr_low(a, c.w,
 
 // ---- The product of two variables ----
 
-// a b 2^-256 modulo r, below a + r (as integers), for any b and a + r < 2^256. Word by word, each time adding the multiple m of r that clears
-// the lowest word. r = ... 2^64 + 2^64 - 2^32 + 1: the products m r_0 and m r_1 are additions, which leaves 14 wide
-// products a row.
+// a b 2^-256 modulo r, below a + r (as integers), for a + r < 2^256 and any b. Word by word, each time adding the
+// multiple m of r that clears the lowest word. r = ... 2^64 + 2^64 - 2^32 + 1: the products m r_0 and m r_1 are
+// additions, which leaves 14 wide products a row.
 FN fr fr_mul_loose(const fr& a, const fr& b)
 {
     // Before row i the value is e[0..8] + 2^32 o[0..8].

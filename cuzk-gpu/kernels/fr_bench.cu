@@ -21,6 +21,8 @@ FR_CHAIN(fr_bench_products, x = fr_mul(x, y);)
 // x c, of the form that transforms use.
 FR_CHAIN(fr_bench_constant_products, x = fr_mul_constant(x, c);)
 // (x, y) -> (x + c y, x - c y), a butterfly of a forward transform.
-FR_CHAIN(fr_bench_forward_butterflies, const fr p = fr_mul_constant(y, c); y = fr_sub_loose(x, p); x = fr_add_loose(x, p);)
+FR_CHAIN(fr_bench_forward_butterflies, const fr p = fr_mul_constant(y, c);
+         y = fr_sub_loose(x, p); x = fr_add_loose(x, p);)
 // (x, y) -> (x + y, c (y - x)), a butterfly of an inverse one.
-FR_CHAIN(fr_bench_inverse_butterflies, const fr d = fr_sub_loose(y, x); x = fr_add_exact(x, y); y = fr_mul_constant(d, c);)
+FR_CHAIN(fr_bench_inverse_butterflies, const fr d = fr_sub_loose(y, x);
+         x = fr_add_exact(x, y); y = fr_mul_constant(d, c);)

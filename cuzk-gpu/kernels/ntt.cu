@@ -1,8 +1,8 @@
 // Transforms over Fr in place, and the quotient polynomial H as one sequence of passes (src/cuda/ntt/quotient.rs).
 //
-// Vectors hold max(2^n, 512) elements of 32 bytes in plain (not Montgomery) form. A block of 128 threads has a tile of 512
-// elements; a pass of P layers costs P/2 products by a constant an element, reads and writes 64 bytes an element, and reads
-// 64 bytes of the table for every block of its lowest layer.
+// Vectors hold max(2^n, 512) elements of 32 bytes in plain (not Montgomery) form. A block of 128 threads has a tile
+// of 512 elements; a pass of P layers costs P/2 products by a constant an element, reads and writes 64 bytes an
+// element, and reads 64 bytes of the table for every block of its lowest layer.
 #include "ntt.cuh"
 #include "planes.cuh"
 
@@ -123,8 +123,8 @@ NTT_KERNEL ntt_park(uint4* data, const uint4* table, ntt_pass pass)
     for (u32 k = 0; k < 4; k++) fr_store(data, ntt_parked(k), fr_canonical(v[k]));
 }
 
-// The last pass (contiguous) of a forward transform on the coset, the product with the parked values of another, and the
-// first pass of the inverse transform of the product. The product is Montgomery's and leaves a factor 2^-256 in.
+// The last pass (contiguous) of a forward transform on the coset, the product with the parked values of another, and
+// the first pass of the inverse transform of the product. The product is Montgomery's and leaves a factor 2^-256 in.
 NTT_KERNEL ntt_multiply(uint4* data, const uint4* parked, const uint4* table, ntt_pass pass)
 {
     __shared__ ntt_tile tile;
@@ -135,7 +135,8 @@ NTT_KERNEL ntt_multiply(uint4* data, const uint4* parked, const uint4* table, nt
     ntt_load_direct(v, data, pass, base, ntt_top(pass));
     ntt_forward_layers(v, t, tile, table, pass, 1, ntt_inverse_first(pass, 1));
     ROLLED for (u32 k = 0; k < 4; k++) {
-        ntt_rotate(v, fr_mul_loose(fr_canonical(v[0]), fr_load(parked, ntt_parked(k))));
+        // Below 2r, since the parked values are canonical and the others may be any number.
+        ntt_rotate(v, fr_mul_loose(fr_load(parked, ntt_parked(k)), v[0]));
     }
     ntt_inverse_layers(v, t, tile, table, pass, 1, 0);
     ntt_store_direct(data, v, pass, base, ntt_top(pass));

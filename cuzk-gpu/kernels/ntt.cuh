@@ -1,20 +1,20 @@
-// Layers of a number-theoretic transform over Fr, on a tile of 512 elements that a block of 128 threads holds in registers.
+// Layers of a number-theoretic transform over Fr, on tiles of 512 elements that 128 threads hold in registers.
 //
-// The transform is that of polynomial trees: with c^2 = d, X^2m - d splits into X^m - c and X^m + c, and layer s of 2^n
-// points has 2^s such blocks, one factor c a block. T[j], j < 2^n, is the product of w_(4 2^b) over the bits b of j, w_k
-// a primitive k-th root of one: the factor of block k is T[k] for the domain of the n-th roots of one ("domain"), and
-// T[2^s + k] for the coset psi * domain, psi a primitive 2^(n+1)-th root ("coset"). So the table serves all layers, both
-// kinds, and all smaller sizes.
-//   forward: natural order in, bit-reversed order out; (u, v) -> (u + T v, u - T v), distances falling from 2^(n-1) to 1.
+// The transform is that of polynomial trees: with c^2 = d, X^2m - d splits into X^m - c and X^m + c, and layer s of
+// 2^n points has 2^s such blocks, one factor c a block. T[j], j < 2^n, is the product of w_(4 2^b) over the bits b of
+// j, w_k a primitive k-th root of one: the factor of block k is T[k] for the domain of the n-th roots of one
+// ("domain"), and T[2^s + k] for the coset psi * domain, psi a primitive 2^(n+1)-th root ("coset"). So the table
+// serves all layers, both kinds, and all smaller sizes.
+//   forward: natural order in, bit-reversed order out; (u, v) -> (u + T v, u - T v), distances falling to 1.
 //   inverse: bit-reversed order in, natural order out, times 2^n; (u, v) -> (u + v, (u - v) / T), distances rising.
-//            -1 / T[j] = T[j'], j' = j with the bits below its leading one complemented; for j = 0 an entry that holds -1.
+//            -1 / T[j] = T[j'], j' = j with the bits below its leading one complemented; for j = 0 an entry holds -1.
 //
 // A pass does `layers` layers, the lowest at distance 2^log_distance. Its tile is either strided (2^column_bits
-// adjacent columns of 2^layers rows) or contiguous (log_distance = column_bits = 0: whole neighbouring sub-transforms).
-// A stage does two layers on four elements a thread, radix 4: those whose tile index differs in bits x + 1 and x. Between
-// stages the tile goes through shared memory, in place, so one barrier is enough. With an odd number of layers the stage
-// at the lowest bits does its lower layer only. Elements past the end of a transform of less than 512 points are garbage,
-// and harmless: buffers hold at least 512 elements.
+// adjacent columns of 2^layers rows) or contiguous (log_distance = column_bits = 0: whole neighbouring
+// sub-transforms). A stage does two layers on four elements a thread, radix 4: those whose tile index differs in bits
+// x + 1 and x. Between stages the tile goes through shared memory, in place, so one barrier is enough. With an odd
+// number of layers the stage at the lowest bits does its lower layer only. Elements past the end of a transform of
+// less than 512 points are garbage, and harmless: buffers hold at least 512 elements.
 #pragma once
 #include "fr.cuh"
 
@@ -33,15 +33,16 @@ struct ntt_pass {
     u32 canonical;    // 1: write numbers below r
 };
 
-// ---- The table of factors: groups of 32 entries, first part 0 (16 bytes) of each, then part 1 of each, and so on, so that
+// ---- The table of factors: groups of 32 entries, first part 0 (16 bytes) of each, then part 1 of each, and so on,
+// so that
 // threads with neighbouring entries read neighbouring parts. Parts 0 and 1 are the constant, 2 and 3 its quotient. ----
 
 #define NTT_NEXT_PART 32 // from a part of an entry to its next
 
 FN u32 ntt_part(u32 j, u32 part) { return (j & ~31u) * 4 + (j & 31) + part * NTT_NEXT_PART; }
 
-// Part 0 of entry j. Two shifts and an addition with carry instead of the wide product that the compiler would take: that
-// pipe is the one that the transforms are bound by.
+// Part 0 of entry j. Two shifts and an addition with carry instead of the wide product that the compiler would take:
+// that pipe is the one that the transforms are bound by.
 FN const uint4* ntt_entry(const uint4* table, u32 j)
 {
     const u32 part = ntt_part(j, 0);
@@ -116,8 +117,8 @@ FN fr ntt_join(const uint4& low, const uint4& high)
     return fr{{low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w}};
 }
 
-// The tile in shared memory: lower and upper halves of elements. Half an element e is at ntt_slot(e), a map that is linear over
-// bits and puts any eight threads that read together, for every x, on different banks.
+// The tile in shared memory: lower and upper halves of elements. Half an element e is at ntt_slot(e), a map that is
+// linear over bits and puts any eight threads that read together, for every x, on different banks.
 struct ntt_tile {
     uint4 half[2][NTT_TILE];
 };
@@ -200,10 +201,10 @@ FN void ntt_store_contiguous(uint4* data, ntt_tile& tile, const fr v[4], u32 bas
 
 // ---- Layers ----
 
-// The factors of a stage. Tiles have 2^9 elements, of which a thread's four at stage x differ in bits x and x + 1: their block
-// in the stage's upper layer is bits x.. of the thread's number behind the group's. On the coset a leading one is added. So
-// the factor of the upper layer is ntt_blocks >> x, those of the lower one are twice that, for elements 0 and 1, and one more
-// for 2 and 3. (With two points on the coset, the only layer has factor 1.)
+// The factors of a stage. Tiles have 2^9 elements, of which a thread's four at stage x differ in bits x and x + 1:
+// their block in the stage's upper layer is bits x.. of the thread's number behind the group's. On the coset a
+// leading one is added. So the factor of the upper layer is ntt_blocks >> x, those of the lower one are twice that,
+// for elements 0 and 1, and one more for 2 and 3. (With two points on the coset, the only layer has factor 1.)
 FN u32 ntt_blocks(const ntt_pass& pass, u32 coset)
 {
     const u32 points = pass.log_n + pass.column_bits - pass.log_distance;
@@ -239,8 +240,8 @@ FN void ntt_butterfly(fr& u, fr& v, const fr& p)
 
 // Forward layers on v, which holds the elements of stage ntt_top, and at the end those of stage column_bits; all below
 // FR_LOOSE. t must hold factor ntt_forward_first, and is then factor `after`. Half a product an element and layer.
-FN void ntt_forward_layers(fr v[4], fr_constant& t, ntt_tile& tile, const uint4* table, const ntt_pass& pass, u32 coset,
-                           u32 after)
+FN void ntt_forward_layers(fr v[4], fr_constant& t, ntt_tile& tile, const uint4* table, const ntt_pass& pass,
+                           u32 coset, u32 after)
 {
     const u32 blocks = ntt_blocks(pass, coset);
     const u32 bottom = pass.column_bits;
@@ -266,8 +267,8 @@ FN void ntt_forward_layers(fr v[4], fr_constant& t, ntt_tile& tile, const uint4*
     }
 }
 
-// Whether an inverse pass ends with the very last stage of a transform on the domain, whose factors are 1 but for one, the
-// square root of -1.
+// Whether an inverse pass ends with the very last stage of a transform on the domain, whose factors are 1 but for
+// one, the square root of -1.
 FN bool ntt_trivial_end(const ntt_pass& pass, u32 coset)
 {
     return coset == 0 && pass.layers >= 2 && pass.log_distance + pass.layers == pass.log_n;
@@ -303,10 +304,10 @@ FN void ntt_plain_butterfly(fr& u, fr& v)
     v = difference;
 }
 
-// Inverse layers on v, which holds the elements of stage column_bits, and at the end those of stage ntt_top; all below 2r. t
-// must hold factor ntt_inverse_first, and is then factor `after`.
-FN void ntt_inverse_layers(fr v[4], fr_constant& t, ntt_tile& tile, const uint4* table, const ntt_pass& pass, u32 coset,
-                           u32 after)
+// Inverse layers on v, which holds the elements of stage column_bits, and at the end those of stage ntt_top; all
+// below 2r. t must hold factor ntt_inverse_first, and is then factor `after`.
+FN void ntt_inverse_layers(fr v[4], fr_constant& t, ntt_tile& tile, const uint4* table, const ntt_pass& pass,
+                           u32 coset, u32 after)
 {
     const u32 blocks = ntt_blocks(pass, coset);
     const u32 top = ntt_top(pass);

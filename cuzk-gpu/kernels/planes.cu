@@ -1,10 +1,13 @@
-// What the transforms of the quotient read: planes in bit-reversed order, their products, and lists of exceptions scaled
-// by constants. All together a few bytes a value; nothing here takes a thousandth of the transforms' time... see src/cuda/ntt/planes.rs.
+// What the transforms of the quotient read: planes in bit-reversed order, their products, and lists of exceptions
+// scaled by constants. A few bytes a value, against the thousands of operations of the transforms. See
+// src/cuda/ntt/quotient.rs for the constants.
 #include "planes.cuh"
 
-// Three planes from natural into bit-reversed order, 2^log_n bits each, one a value of blockIdx.y. A warp transposes 32
-// words: those that differ in the top five bits of a row's number give those that differ in the top five bits of a position.
-extern "C" __global__ void __launch_bounds__(256) planes_reverse(planes in, u32* low, u32* high, u32* exceptional, u32 log_n)
+// Three planes from natural into bit-reversed order, 2^log_n bits each, one a value of blockIdx.y. A warp transposes
+// 32 words: those that differ in the top five bits of a row's number give those that differ in the top five bits of a
+// position.
+extern "C" __global__ void __launch_bounds__(256) planes_reverse(planes in, u32* low, u32* high, u32* exceptional,
+                                                                 u32 log_n)
 {
     const u32* from = blockIdx.y == 0 ? in.low : blockIdx.y == 1 ? in.high : in.exceptional;
     u32* to = blockIdx.y == 0 ? low : blockIdx.y == 1 ? high : exceptional;
@@ -35,8 +38,8 @@ extern "C" __global__ void __launch_bounds__(256) planes_reverse(planes in, u32*
     to[(top << bits) + middle_reversed] = mine;
 }
 
-// c = a b value by value, as planes; `rows` gets the numbers of c's exceptions in the order of its list. A thread a word.
-// *c.count must be 0.
+// c = a b value by value, as planes; `rows` gets the numbers of c's exceptions in the order of its list. A thread a
+// word. *c.count must be 0.
 extern "C" __global__ void __launch_bounds__(256) planes_multiply(planes a, planes b, planes c, u32* rows, u32 words)
 {
     const u32 word = blockIdx.x * 256 + threadIdx.x;
@@ -62,7 +65,8 @@ extern "C" __global__ void __launch_bounds__(256) planes_multiply(planes a, plan
     }
 }
 
-// The exceptions of c = a b, times a constant in plain form: Montgomery form of a and b in, plain form out. Two products each.
+// The exceptions of c = a b, times a constant in plain form: Montgomery form of a and b in, plain form out. Two
+// products each.
 extern "C" __global__ void __launch_bounds__(128) planes_multiply_list(planes a, planes b, planes c, const u32* rows,
                                                                        const uint4* factor)
 {
@@ -84,9 +88,10 @@ extern "C" __global__ void __launch_bounds__(128) planes_scale_list(planes in, c
     }
 }
 
-// For whole vectors instead of planes: c = a b f_c, then a f_a and b f_b in place, the constants in plain form. Montgomery form in, plain
-// form out; the order does not matter. Four products and 160 bytes an element.
-extern "C" __global__ void __launch_bounds__(128) vectors_prepare(uint4* a, uint4* b, uint4* c, const uint4* factors, u32 len)
+// For whole vectors instead of planes: c = a b f_c, then a f_a and b f_b in place, the constants in plain form.
+// Montgomery form in, plain form out; the order does not matter. Four products and 160 bytes an element.
+extern "C" __global__ void __launch_bounds__(128) vectors_prepare(uint4* a, uint4* b, uint4* c, const uint4* factors,
+                                                                  u32 len)
 {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= len) return;

@@ -31,8 +31,8 @@ FN fr planes_value(const planes& in, u32 i)
     return low ? fr_sub(fr_zero(), fr_one()) : fr_add(fr_one(), fr_one());
 }
 
-// Reserves list places for the exceptions of a block of THREADS, `mine` of them this thread's, and returns the first of this
-// thread's. One atomic addition a block.
+// Reserves list places for the exceptions of a block of THREADS, `mine` of them this thread's, and returns the first
+// of this thread's. One atomic addition a block.
 template <int THREADS> FN u32 planes_reserve(u32* count, u32 mine)
 {
     __shared__ u32 scratch[THREADS / 32];

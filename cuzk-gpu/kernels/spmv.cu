@@ -9,24 +9,24 @@ struct witness {
 };
 
 // Word of 32 bits of a bitmap that begins at position `begin`, which may be negative; positions outside are zero.
-FN u32 bitmap_word(const u32* bits, u32 words, long long begin)
+FN u32 bitmap_word(const u32* bits, u32 words, i64 begin)
 {
-    const long long index = begin >> 5;
+    const i64 index = begin >> 5;
     const u32 shift = (u32)begin & 31;
     const u32 low = index >= 0 && index < words ? bits[index] : 0;
     const u32 high = index + 1 >= 0 && index + 1 < words ? bits[index + 1] : 0;
     return __funnelshift_r(low, high, shift);
 }
 
-// Groups of columns from the bitmaps of auxiliary variables, `words` words each. The columns before them are the public
-// inputs: the first is 1, the others are taken as full values. The third word of a group counts from the beginning of its block
-// of 1,024 groups, whose totals go to `totals`.
-extern "C" __global__ void __launch_bounds__(1024) witness_groups(const u32* ones, const u32* full, u32 words, u32 inputs,
-                                                                  u32 groups, uint4* out, u32* totals)
+// Groups of columns from the bitmaps of auxiliary variables, `words` words each. The columns before them are the
+// public inputs: the first is 1, the others are taken as full values. The third word of a group counts from the
+// beginning of its block of 1,024 groups, whose totals go to `totals`.
+extern "C" __global__ void __launch_bounds__(1024) witness_groups(const u32* ones, const u32* full, u32 words,
+                                                                  u32 inputs, u32 groups, uint4* out, u32* totals)
 {
     __shared__ u32 scratch[32];
     const u32 group = blockIdx.x * 1024 + threadIdx.x;
-    const long long begin = (long long)group * 32 - inputs;
+    const i64 begin = (i64)group * 32 - inputs;
     u32 one = 0, rest = 0;
     if (group < groups) {
         one = bitmap_word(ones, words, begin) | (group == 0 ? 1 : 0);

@@ -41,7 +41,7 @@ pub const MODULES: &[KernelModule] = &[
     KernelModule { name: "field_bench_hybrid", source: "field_bench_hybrid.cu", options: &["--ptxas-options=-O1"] },
     KernelModule { name: "field_check", source: "field_check.cu", options: &[] },
     KernelModule { name: "fr_bench", source: "fr_bench.cu", options: &[] },
-    KernelModule { name: "ntt", source: "ntt.cu", options: &[] },
+    KernelModule { name: "ntt", source: "ntt.cu", options: &["--ptxas-options=-O1"] },
     KernelModule { name: "planes", source: "planes.cu", options: &[] },
     KernelModule { name: "probe", source: "probe.cu", options: &[] },
     KernelModule { name: "sort", source: "sort.cu", options: &[] },

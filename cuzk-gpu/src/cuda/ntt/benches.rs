@@ -56,7 +56,7 @@ fn products(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String>
 
 fn transforms(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String> {
     let sizes = [(22, Some(0.75e-3)), (24, None), (26, Some(13e-3)), (27, Some(27e-3))];
-    let run = || {
+    let mut run = || {
         let stream = Stream::new(gpu)?;
         let ntt = Ntt::new(&stream, 27)?;
         let buffer = DeviceBuffer::<Element>::new(gpu, padded_len(27), "a bench's vector")?;
@@ -92,7 +92,7 @@ fn transforms(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, Strin
 /// H from planes, the multiplication of A's and B's values included, exceptions as in a PoRep.
 fn quotients(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String> {
     let sizes = [(22, Some(4.3e-3)), (26, Some(77e-3)), (27, Some(160e-3))];
-    let run = || {
+    let mut run = || {
         let stream = Stream::new(gpu)?;
         let ntt = Ntt::new(&stream, 27)?;
         let mut rows = Vec::new();
@@ -104,8 +104,7 @@ fn quotients(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String
             for planes in [workspace.a, workspace.b] {
                 planes.upload(&stream, &arena, &repeated(rng, log_n))?;
             }
-            let seconds =
-                time(&stream, 3, || quotient.from_planes(&stream, &ntt, &arena, &workspace).map(|_| ()))?;
+            let seconds = time(&stream, 3, || quotient.from_planes(&stream, &ntt, &arena, &workspace).map(|_| ()))?;
             workspace.check(&stream, &arena)?;
             rows.push(Measurement {
                 kernel: "quotient from planes".to_owned(),

@@ -1,17 +1,14 @@
 //! Checks of transforms and of the quotient against the CPU.
 
+use std::ops::RangeInclusive;
+
 use blstrs::Scalar;
 use ff::Field;
 use rand::{Rng, RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::{
-    Ntt, Planes, Points, Quotient, bit_reversed,
-    plan::padded_len,
-    quotient::Workspace,
-    table::root_of_unity,
-};
+use super::{Ntt, Planes, Points, Quotient, bit_reversed, plan::padded_len, quotient::Workspace, table::root_of_unity};
 use crate::{
     arith::{
         Backend,
@@ -30,17 +27,16 @@ use crate::{
 
 /// The checks.
 pub const CHECKS: &[Check] = &[
-    Check { name: "ntt/every size to 2^16", run: every_size },
+    Check { name: "ntt/small sizes", run: |gpu, rng| every_size(gpu, rng, 0..=11) },
+    Check { name: "ntt/medium sizes", run: |gpu, rng| every_size(gpu, rng, 12..=16) },
     Check { name: "ntt/large sizes", run: large_sizes },
     Check { name: "ntt/misuse", run: misuse },
-    Check { name: "quotient/every size to 2^14", run: every_quotient },
-    Check { name: "quotient/2^20 and 2^22", run: large_quotients },
+    Check { name: "quotient/small sizes", run: |gpu, rng| every_quotient(gpu, rng, 0..=11) },
+    Check { name: "quotient/medium sizes", run: |gpu, rng| every_quotient(gpu, rng, 12..=16) },
+    Check { name: "quotient/large sizes", run: large_quotients },
     Check { name: "quotient/100 runs", run: repeated_quotient },
     Check { name: "quotient/too many exceptions", run: too_many_exceptions },
 ];
-
-/// Sizes that are compared value by value.
-const MAX_SMALL: u32 = 16;
 
 /// 0, 1 and -1 among random elements.
 pub(crate) fn random(rng: &mut ChaCha8Rng) -> Scalar {
@@ -139,10 +135,11 @@ fn text(error: CudaError) -> String {
     error.to_string()
 }
 
-fn every_size(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<(), String> {
+/// Every value of every size.
+fn every_size(gpu: &Gpu, rng: &mut ChaCha8Rng, sizes: RangeInclusive<u32>) -> Result<(), String> {
     let stream = Stream::new(gpu).map_err(text)?;
-    let ntt = Ntt::new(&stream, MAX_SMALL).map_err(text)?;
-    for log_n in 0..=MAX_SMALL {
+    let ntt = Ntt::new(&stream, *sizes.end()).map_err(text)?;
+    for log_n in sizes {
         let buffer = DeviceBuffer::<Element>::new(gpu, padded_len(log_n), "a check's vector").map_err(text)?;
         for points in [Points::Domain, Points::Coset] {
             let x = vector(1 << log_n, rng, random);
@@ -163,6 +160,7 @@ fn every_size(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<(), String> {
     Ok(())
 }
 
+/// Some values of each size, and all of them there and back.
 fn large_sizes(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<(), String> {
     let stream = Stream::new(gpu).map_err(text)?;
     let ntt = Ntt::new(&stream, 25).map_err(text)?;
@@ -266,8 +264,8 @@ fn from_vectors(gpu: &Gpu, inputs: [&[Scalar]; 2], log_n: u32) -> Result<Vec<Sca
     scalars(&run().map_err(text)?)
 }
 
-fn every_quotient(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<(), String> {
-    for log_n in 0..=14 {
+fn every_quotient(gpu: &Gpu, rng: &mut ChaCha8Rng, sizes: RangeInclusive<u32>) -> Result<(), String> {
+    for log_n in sizes {
         for (kind, value) in [("small", mostly_small as fn(&mut _) -> _), ("any", random)] {
             let (a, b) = (vector(1 << log_n, rng, value), vector(1 << log_n, rng, value));
             let expected = expected_quotient(&a, &b, log_n);

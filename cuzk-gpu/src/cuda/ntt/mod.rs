@@ -11,8 +11,8 @@
 //!
 //! Forward transforms take coefficients in natural order and give values in bit-reversed order, inverse ones the
 //! reverse: no permutation is ever done to whole elements. So values on the domain stand at bit-reversed places: that
-//! of row `i` of a constraint system is at [`bit_reversed`]`(i, log_n)`. For planes, which are in natural order, the kernel
-//! `planes_reverse` brings them there, a few bits a value; H comes out in natural order.
+//! of row `i` of a constraint system is at [`bit_reversed`]`(i, log_n)`. For planes, which are in natural order, the
+//! kernel `planes_reverse` brings them there, a few bits a value; H comes out in natural order.
 
 pub mod benches;
 pub mod checks;

@@ -1,8 +1,8 @@
 //! Which passes make a transform. Pure.
 //!
-//! A pass does up to nine layers on tiles of 512 elements. Measured on an H200, what counts is to have many small independent
-//! blocks: four passes over memory hide behind the products, and beat three with larger tiles. An odd number of layers
-//! wastes half a stage, so they are even where possible, and the contiguous pass takes eight.
+//! A pass does up to nine layers on tiles of 512 elements. Measured on an H200, what counts is to have many small
+//! independent blocks: four passes over memory hide behind the products, and beat three with larger tiles. An odd
+//! number of layers wastes half a stage, so they are even where possible, and the contiguous pass takes eight.
 
 use crate::cuda::memory::Plain;
 
@@ -61,7 +61,8 @@ pub fn layers(log_n: u32) -> Vec<u32> {
         _ => {
             let rest = log_n - CONTIGUOUS;
             let passes = rest.div_ceil(CONTIGUOUS);
-            // As equal as possible in pairs of layers, smaller ones first; an odd layer goes to a small pass in the middle.
+            // As equal as possible in pairs of layers, smaller ones first; an odd layer goes to a small pass in the
+            // middle.
             let pairs = rest / 2;
             let mut layers: Vec<u32> = (0..passes).map(|i| 2 * ((pairs + i) / passes)).collect();
             if rest % 2 == 1 {

@@ -1,5 +1,5 @@
-//! Vectors of mostly small values: two planes of bits hold 0, 1, 2 or -1, a third says which values are exceptions, to be
-//! found in a list. In A·w and B·w of a PoRep 986 of 1,000 values are small: 0.9 bytes a value instead of 32.
+//! Vectors of mostly small values: two planes of bits hold 0, 1, 2 or -1, a third says which values are exceptions,
+//! to be found in a list. In A·w and B·w of a PoRep 986 of 1,000 values are small: 0.9 bytes a value instead of 32.
 
 use blstrs::Scalar;
 use ff::Field;
@@ -116,7 +116,8 @@ impl PlanesRegion {
         let mut count = [0];
         self.count(arena)?.download(stream, &mut count)?;
         if count[0] as usize > self.capacity() {
-            let what = format!("{what}: {} values are not small, the workspace has room for {}", count[0], self.capacity());
+            let what =
+                format!("{what}: {} values are not small, the workspace has room for {}", count[0], self.capacity());
             return Err(stream.gpu().misuse(what));
         }
         Ok(())

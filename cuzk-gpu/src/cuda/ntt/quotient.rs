@@ -1,7 +1,7 @@
 //! The quotient H = (A B - C) / (X^N - 1), N = 2^n, by six transforms in one sequence of passes.
 //!
-//! On the domain the values of C are those of A times those of B, so A B = H (X^N - 1) + C with C the interpolation of that
-//! product. On the coset, where X^N = -1, the interpolation of A B is X = C - 2 H. So
+//! On the domain the values of C are those of A times those of B, so A B = H (X^N - 1) + C with C the interpolation
+//! of that product. On the coset, where X^N = -1, the interpolation of A B is X = C - 2 H. So
 //!
 //!   H = (C - X) / 2.
 //!
@@ -11,8 +11,8 @@
 //! 4. C: values to coefficients.
 //! 5. The passes left of X, the last of which takes the result from C.
 //!
-//! The inverse of the transform's factor N, the half, and the 2^256 that a Montgomery product takes away are all in the values
-//! that small codes stand for: 1/N for A, 2^256 / (2 N^2) for B, 1/(2 N) for C. No pass scales anything.
+//! The inverse of the transform's factor N, the half, and the 2^256 that a Montgomery product takes away are all in
+//! the values that small codes stand for: 1/N for A, 2^256 / (2 N^2) for B, 1/(2 N) for C. No pass scales anything.
 
 use blstrs::Scalar;
 use ff::{Field, PrimeField};
@@ -138,8 +138,8 @@ impl Quotient {
     /// form, in natural order. [`Workspace::check`] tells afterwards whether all exceptions had room.
     ///
     /// # Errors
-    /// [`CudaError::Misuse`] if the table of `ntt` is too small, the arena is not of the workspace's layout, or what the driver
-    /// reports.
+    /// [`CudaError::Misuse`] if the table of `ntt` is too small, the arena is not of the workspace's layout, or what
+    /// the driver reports.
     pub fn from_planes<'a>(
         &self,
         stream: &Stream,
@@ -149,7 +149,9 @@ impl Quotient {
     ) -> Result<DeviceSlice<'a, Element>, CudaError> {
         let [x, y] = [arena.slice(workspace.vectors[0])?, arena.slice(workspace.vectors[1])?];
         self.multiply_planes(stream, arena, workspace)?;
-        let first = |which, data| self.first_from_planes(stream, ntt, arena, workspace, which, data);
+        let first = |which: Which, data: DeviceSlice<'_, Element>| {
+            self.first_from_planes(stream, ntt, arena, workspace, which, data)
+        };
         self.sequence(stream, ntt, [x, y, x], first)?;
         Ok(y)
     }
@@ -170,9 +172,10 @@ impl Quotient {
         }
         let len = 1 << self.log_n;
         let args = Args::new().slice(a).slice(b).slice(c).slice(self.constants.all()).value(len as u32);
-        // SAFETY: the kernel reads and writes `len` elements of each vector, which `fits` found there, and reads three constants.
+        // SAFETY: the kernel reads and writes `len` elements of each vector, which `fits` found there, and reads
+        // three constants.
         unsafe { self.kernels.vectors_prepare.launch(stream, Grid::cover(len, 128), &args)? };
-        let first = |_, data| match self.passes(ntt, Points::Domain).last() {
+        let first = |_: Which, data: DeviceSlice<'_, Element>| match self.passes(ntt, Points::Domain).last() {
             Some(&pass) => ntt.inverse_pass(stream, data, pass),
             None => Ok(()),
         };

@@ -1,5 +1,5 @@
-//! The table of factors: entry j is the product of w_(4 2^b) over the bits b of j, w_k a primitive k-th root of one, in plain
-//! form and with its quotient, 64 bytes an entry. One table serves all transforms up to its size.
+//! The table of factors: entry j is the product of w_(4 2^b) over the bits b of j, w_k a primitive k-th root of one,
+//! in plain form and with its quotient, 64 bytes an entry. One table serves all transforms up to its size.
 
 use blstrs::Scalar;
 use ff::{Field, PrimeField};
@@ -82,7 +82,8 @@ fn low_bits(log_entries: u32) -> u32 {
     log_entries / 2
 }
 
-/// Entries 0 to 2^low_bits, and those at multiples of 2^low_bits, in Montgomery form: every entry is the product of two.
+/// Entries 0 to 2^low_bits, and those at multiples of 2^low_bits, in Montgomery form: every entry is the product of
+/// two.
 fn bases(log_entries: u32) -> [Vec<Element>; 2] {
     let low = low_bits(log_entries);
     [0..low, low..log_entries].map(|bits| {

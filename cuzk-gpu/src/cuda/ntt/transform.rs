@@ -44,8 +44,8 @@ impl Ntt {
         })
     }
 
-    /// Queues the transform of 2^log_n coefficients, below 2r and in natural order, to values: canonical, in bit-reversed order. `data`
-    /// has [`padded_len`] elements in plain form (or in any other: transforms are linear).
+    /// Queues the transform of 2^log_n coefficients, below 2r and in natural order, to values: canonical, in
+    /// bit-reversed order. `data` has [`padded_len`] elements in plain form (or in any other: transforms are linear).
     ///
     /// # Errors
     /// [`CudaError::Misuse`] if `data` is too short or the table too small, or what the driver reports.
@@ -61,8 +61,8 @@ impl Ntt {
         with_canonical_end(passes).try_for_each(|pass| self.forward_pass(stream, data, pass))
     }
 
-    /// Queues the transform of 2^log_n values, below 2r and in bit-reversed order, to coefficients times 2^log_n: canonical, in
-    /// natural order. `data` as for [`Self::forward`].
+    /// Queues the transform of 2^log_n values, below 2r and in bit-reversed order, to coefficients times 2^log_n:
+    /// canonical, in natural order. `data` as for [`Self::forward`].
     ///
     /// # Errors
     /// As [`Self::forward`].
@@ -100,16 +100,10 @@ impl Ntt {
 
     /// Queues a pass of a kernel whose last two parameters are the table and the pass. The caller has checked that the
     /// vectors among `vectors` are long enough ([`Self::fits`]).
-    pub(super) fn queue(
-        &self,
-        stream: &Stream,
-        kernel: &Function,
-        vectors: Args,
-        pass: Pass,
-    ) -> Result<(), CudaError> {
+    pub(super) fn queue(&self, stream: &Stream, kernel: &Function, vectors: Args, pass: Pass) -> Result<(), CudaError> {
         let args = vectors.slice(self.table.parts().all()).value(pass);
-        // SAFETY: passes come from the plan, whose tiles stay inside vectors of the padded length and whose factors inside
-        // a table of that size; `fits` compared both with what there is.
+        // SAFETY: passes come from the plan, whose tiles stay inside vectors of the padded length and whose factors
+        // inside a table of that size; `fits` compared both with what there is.
         unsafe { kernel.launch(stream, Grid::new(plan::blocks(pass.log_n), THREADS), &args) }
     }
 
@@ -120,8 +114,7 @@ impl Ntt {
             return Err(gpu.misuse(what));
         }
         if data.len() < padded_len(log_n) {
-            let what =
-                format!("a transform of 2^{log_n} points in {} elements, not {}", data.len(), padded_len(log_n));
+            let what = format!("a transform of 2^{log_n} points in {} elements, not {}", data.len(), padded_len(log_n));
             return Err(gpu.misuse(what));
         }
         Ok(())

@@ -52,8 +52,8 @@ impl DeviceMatrix {
     /// Copies a matrix of a circuit to the device. Its indexes are checked here, once, so that kernels need not.
     ///
     /// # Errors
-    /// [`CudaError::Misuse`] if an entry's column or coefficient is not of the circuit, [`CudaError::OutOfMemory`], or what the driver
-    /// reports.
+    /// [`CudaError::Misuse`] if an entry's column or coefficient is not of the circuit, [`CudaError::OutOfMemory`],
+    /// or what the driver reports.
     pub fn new(stream: &Stream, r1cs: &R1cs, matrix: &Matrix) -> Result<Self, CudaError> {
         if let Err(what) = check(r1cs, matrix) {
             return Err(stream.gpu().misuse(what));

@@ -55,8 +55,8 @@ impl Spmv {
         out.clear(stream, arena)?;
         let args = Args::new().value(matrix.raw(coefficients)).value(witness.raw(arena)?).value(out.raw(arena)?);
         let grid = Grid::cover(padded_len(log_n), 256);
-        // SAFETY: the matrix was checked when it was copied, its columns are the witness' variables, and the planes have a
-        // word for each 32 threads.
+        // SAFETY: the matrix was checked when it was copied, its columns are the witness' variables, and the planes
+        // have a word for each 32 threads.
         unsafe { self.multiply.launch(stream, grid, &args) }
     }
 }

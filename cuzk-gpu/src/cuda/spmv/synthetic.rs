@@ -14,13 +14,16 @@ use rand_chacha::ChaCha8Rng;
 /// Rows, or variables, that are drawn; larger systems repeat them.
 const PART: usize = 1 << 18;
 
-/// A system of `rows` rows, as many auxiliary variables, and some public inputs. Rows repeat after 2^18, their columns move along.
+/// A system of `rows` rows, as many auxiliary variables, and some public inputs. Rows repeat after 2^18, their
+/// columns move along.
 pub fn system(rows: usize, rng: &mut ChaCha8Rng) -> R1cs {
     let num_inputs = rows.min(40);
     let num_aux = rows;
     let coefficients: Vec<Scalar> = [Scalar::ONE, -Scalar::ONE]
         .into_iter()
-        .chain((1..270).map(|k| Scalar::from(2).pow_vartime([k % 135]) * if k < 135 { Scalar::ONE } else { -Scalar::ONE }))
+        .chain(
+            (1..270).map(|k| Scalar::from(2).pow_vartime([k % 135]) * if k < 135 { Scalar::ONE } else { -Scalar::ONE }),
+        )
         .chain((0..2_000).map(|_| Scalar::random(&mut *rng)))
         .collect();
     let shape = Shape { rows, num_inputs, num_aux };

@@ -1,5 +1,5 @@
-//! The compact witness on a device: for each 32 columns of the constraint matrices which are 1, which are full values, and how
-//! many full values come before, so that a column is looked up with one load of 16 bytes.
+//! The compact witness on a device: for each 32 columns of the constraint matrices which are 1, which are full
+//! values, and how many full values come before, so that a column is looked up with one load of 16 bytes.
 
 use blstrs::Scalar;
 use cuzk_synth::{bitmap::Bitmap, witness::CompactWitness};
