@@ -1,10 +1,11 @@
 //! How fast transforms and the quotient are.
 
 use blstrs::Scalar;
+use ff::Field;
 use rand::{Rng, RngCore};
 use rand_chacha::ChaCha8Rng;
 
-use super::{Ntt, Planes, Points, Quotient, checks, plan::padded_len, quotient::Workspace};
+use super::{Ntt, Planes, Points, Quotient, plan::padded_len, quotient::Workspace};
 use crate::cuda::{
     arena::{Arena, Layout},
     error::CudaError,
@@ -89,7 +90,8 @@ fn transforms(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, Strin
     run().map_err(text)
 }
 
-/// H from planes, the multiplication of A's and B's values included, exceptions as in a PoRep.
+/// H from planes as in a PoRep, the multiplication of A's and B's values included. Repeated runs scale the lists of
+/// exceptions again: other values, the same time.
 fn quotients(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String> {
     let sizes = [(22, Some(4.3e-3)), (26, Some(77e-3)), (27, Some(160e-3))];
     let mut run = || {
@@ -101,8 +103,8 @@ fn quotients(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String
             let mut layout = Layout::new();
             let workspace = Workspace::plan(&mut layout, log_n, 1 << (log_n - 4));
             let arena = Arena::new(gpu, &layout, "a bench's workspace")?;
-            for planes in [workspace.a, workspace.b] {
-                planes.upload(&stream, &arena, &repeated(rng, log_n))?;
+            for (planes, distribution) in [(workspace.a, A_VALUES), (workspace.b, B_VALUES)] {
+                planes.upload(&stream, &arena, &repeated(rng, log_n, distribution))?;
             }
             let seconds = time(&stream, 3, || quotient.from_planes(&stream, &ntt, &arena, &workspace).map(|_| ()))?;
             workspace.check(&stream, &arena)?;
@@ -122,23 +124,36 @@ fn quotients(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String
     run().map_err(text)
 }
 
-/// Planes of 2^log_n values with 1.4 % exceptions, 2^20 values repeated.
-fn repeated(rng: &mut ChaCha8Rng, log_n: u32) -> Planes {
+/// A·w of a 32 GiB PoRep: of 10,000 values so many are 0, 1, 2, -1; the rest is anything.
+const A_VALUES: [u32; 4] = [4930, 1819, 2523, 590];
+/// B·w.
+const B_VALUES: [u32; 4] = [4938, 4968, 0, 0];
+
+/// Planes of 2^log_n values of such a distribution: 2^20 of them, repeated.
+fn repeated(rng: &mut ChaCha8Rng, log_n: u32, distribution: [u32; 4]) -> Planes {
     const LOG_PART: u32 = 20;
-    let values: Vec<Scalar> = (0..1 << LOG_PART)
-        .map(|_| match rng.gen_bool(0.012) {
-            true => checks::random(rng),
-            false => checks::mostly_small(rng),
-        })
-        .collect();
+    let small = [Scalar::ZERO, Scalar::ONE, Scalar::from(2), -Scalar::ONE];
+    let mut value = || {
+        let mut drawn = rng.gen_range(0..10_000);
+        for (value, count) in small.into_iter().zip(distribution) {
+            if drawn < count {
+                return value;
+            }
+            drawn -= count;
+        }
+        Scalar::random(&mut *rng)
+    };
+    let values: Vec<Scalar> = (0..1 << LOG_PART).map(|_| value()).collect();
     let part = Planes::encode(&values, LOG_PART);
-    let times = 1 << (log_n - LOG_PART);
-    let first = (0..times as u32).flat_map(|t| part.first.iter().map(move |f| (t, f)));
+    let (times, words) = (1 << (log_n - LOG_PART), part.low.len());
+    // Each time from another word on: in bit-reversed order the repetitions of a value would be neighbours.
+    let source = |i: usize| (i + i / words * 1_009) % words;
+    let all = |plane: &[u32]| (0..times * words).map(|i| plane[source(i)]).collect();
     Planes {
-        low: part.low.repeat(times),
-        high: part.high.repeat(times),
-        exceptional: part.exceptional.repeat(times),
-        first: first.map(|(t, f)| f + t * part.list.len() as u32).collect(),
+        low: all(&part.low),
+        high: all(&part.high),
+        exceptional: all(&part.exceptional),
+        first: (0..times * words).map(|i| part.first[source(i)] + (i / words * part.list.len()) as u32).collect(),
         list: part.list.repeat(times),
     }
 }

@@ -39,7 +39,7 @@ pub const CHECKS: &[Check] = &[
 ];
 
 /// 0, 1 and -1 among random elements.
-pub(crate) fn random(rng: &mut ChaCha8Rng) -> Scalar {
+pub(super) fn random(rng: &mut ChaCha8Rng) -> Scalar {
     match rng.gen_range(0..8) {
         0 => Scalar::ZERO,
         1 => Scalar::ONE,
@@ -49,7 +49,7 @@ pub(crate) fn random(rng: &mut ChaCha8Rng) -> Scalar {
 }
 
 /// As A·w is: nearly always 0, 1, 2 or -1.
-pub(crate) fn mostly_small(rng: &mut ChaCha8Rng) -> Scalar {
+fn mostly_small(rng: &mut ChaCha8Rng) -> Scalar {
     match rng.gen_range(0..100) {
         0..49 => Scalar::ZERO,
         49..68 => Scalar::ONE,
@@ -72,7 +72,7 @@ fn vector(len: usize, rng: &mut ChaCha8Rng, value: fn(&mut ChaCha8Rng) -> Scalar
 }
 
 /// The values at `points` of a polynomial, in bit-reversed order: layer by layer, as the definition says.
-fn transform(coefficients: &[Scalar], points: Points) -> Vec<Scalar> {
+pub(super) fn transform(coefficients: &[Scalar], points: Points) -> Vec<Scalar> {
     let log_n = coefficients.len().trailing_zeros();
     let mut x = coefficients.to_vec();
     for layer in 0..log_n {

@@ -16,6 +16,8 @@
 
 pub mod benches;
 pub mod checks;
+#[cfg(test)]
+mod emulation;
 pub mod plan;
 pub mod planes;
 pub mod quotient;

@@ -74,17 +74,17 @@ pub fn bytes(log_n: u32) -> usize {
 }
 
 /// Parts of the table, whole groups of 128 entries of which the last holds one more.
-fn parts(log_entries: u32) -> usize {
+pub(super) fn parts(log_entries: u32) -> usize {
     4 * ((1 << log_entries) + 128)
 }
 
-fn low_bits(log_entries: u32) -> u32 {
+pub(super) fn low_bits(log_entries: u32) -> u32 {
     log_entries / 2
 }
 
 /// Entries 0 to 2^low_bits, and those at multiples of 2^low_bits, in Montgomery form: every entry is the product of
 /// two.
-fn bases(log_entries: u32) -> [Vec<Element>; 2] {
+pub(super) fn bases(log_entries: u32) -> [Vec<Element>; 2] {
     let low = low_bits(log_entries);
     [0..low, low..log_entries].map(|bits| {
         let mut base = vec![Scalar::ONE];
