@@ -59,7 +59,7 @@ struct ntt_planes {
 };
 
 // The first pass of an inverse transform on the domain, from planes. Reads less than a byte an element, and the list.
-NTT_KERNEL ntt_inverse_planes(uint4* data, const uint4* table, ntt_planes in, ntt_pass pass)
+NTT_KERNEL ntt_inverse_planes(uint4* data, ntt_planes in, const uint4* table, ntt_pass pass)
 {
     __shared__ ntt_tile tile;
     const u32 base = ntt_base(pass);

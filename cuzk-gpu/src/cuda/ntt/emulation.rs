@@ -70,7 +70,9 @@ fn kernels_transform_on_the_host() {
             elements.iter_mut().zip(&x).for_each(|(element, value)| *element = plain(value));
             let mut data = split(&elements);
             let mut run = |kernel: &RunPass, mut passes: Vec<Pass>| {
-                passes.iter_mut().rev().take(1).for_each(|pass| pass.canonical = 1);
+                if let Some(last) = passes.last_mut() {
+                    last.canonical = 1;
+                }
                 for pass in &passes {
                     // SAFETY: the vector is padded, the table is for more points, and the pass is of the plan.
                     unsafe { kernel(data.as_mut_ptr(), table.as_ptr(), pass, plan::blocks(log_n)) };

@@ -85,19 +85,19 @@ impl Shape {
             (true, _) => 1,
         };
         (0..len)
-            .map(|_| {
+            .map(|entry| {
                 let column = match rng.gen_range(0..10) {
                     0 if is_a => 0,
                     1 if is_a && row.is_multiple_of(64) => rng.gen_range(0..self.num_inputs),
                     // Near the row, as circuits allocate.
                     _ => self.num_inputs + (row + rng.gen_range(0..2_000)).saturating_sub(1_000).min(self.num_aux - 1),
                 };
+                // Short rows hold 1, -1, 2 and give small values; long ones powers of two and anything else.
                 let value = match rng.gen_range(0..100) {
-                    0..18 => 0,
-                    18..38 if is_a => 1,
-                    38..86 if is_a => rng.gen_range(2..271),
-                    86.. if is_a || rng.gen_bool(0.01) => rng.gen_range(271..2_271),
-                    _ => 0,
+                    0 => rng.gen_range(0..2_271),
+                    _ if len > 3 => rng.gen_range(2..2_271),
+                    1..40 if is_a && len == 1 => rng.gen_range(1..3),
+                    _ => u16::from(entry == 2),
                 };
                 (column as u32, value)
             })
