@@ -1,6 +1,7 @@
 // Every operation of the fields and curves that is checked: on the device by field_check.cu, on the host by host_mirror.cpp.
 // OP(name, words of a, words of b, words of the result, what is done with the pointers a, b and out).
 #pragma once
+#include "fr.cuh"
 #include "g1_hybrid_affine.cuh"
 
 // Ten limbs of 64 bits each, with signs: to reach values that no element in memory has.
@@ -114,6 +115,25 @@ FN void double_point(const u32* a, u32* out)
     point_store(out, p);
 }
 
+FN fr fr_at(const u32* words, u32 i = 0) { return fr_load((const uint4*)words, i); }
+FN void fr_put(u32* words, u32 i, const fr& a) { fr_store((uint4*)words, i, a); }
+FN void fr_loose_sums(const fr& a, const fr& b, u32* out)
+{
+    fr_put(out, 0, fr_add_loose(a, b));
+    fr_put(out, 1, fr_sub_loose(a, b));
+}
+FN void fr_exact_sums(const fr& a, const fr& b, u32* out)
+{
+    fr_put(out, 0, fr_add_exact(a, b));
+    fr_put(out, 1, fr_sub_loose(a, b));
+}
+FN void fr_make_constant(const fr& m, u32* out)
+{
+    const fr_constant c = fr_constant_from_montgomery(m);
+    fr_put(out, 0, c.w);
+    fr_put(out, 1, c.quotient);
+}
+
 #define FIELD_OPS(OP)                                                                                                  \
     OP(fq_mul, 12, 12, 12, fq_store(out, fq_mul(fq_load(a), fq_load(b))))                                              \
     OP(fq_sqr, 12, 12, 12, fq_store(out, fq_sqr(fq_load(a))))                                                          \
@@ -138,6 +158,15 @@ FN void double_point(const u32* a, u32* out)
     OP(limbs_mul, 20, 20, 20, limbs_store(out, fqh_mul(limbs_load(a), limbs_load(b))))                                 \
     OP(limbs_sqr, 20, 20, 20, limbs_store(out, fqh_sqr(limbs_load(a))))                                                \
     OP(limbs_normalise_sub, 20, 20, 20, limbs_store(out, fqh_normalise(fqh_sub(limbs_load(a), limbs_load(b)))))        \
+    OP(fr_mul, 8, 8, 8, fr_put(out, 0, fr_mul(fr_at(a), fr_at(b))))                                                    \
+    OP(fr_add, 8, 8, 8, fr_put(out, 0, fr_add(fr_at(a), fr_at(b))))                                                    \
+    OP(fr_sub, 8, 8, 8, fr_put(out, 0, fr_sub(fr_at(a), fr_at(b))))                                                    \
+    OP(fr_constant, 8, 8, 16, fr_make_constant(fr_at(a), out))                                                         \
+    OP(fr_mul_constant, 8, 8, 8, fr_put(out, 0, fr_mul_constant(fr_at(a), fr_constant_from_montgomery(fr_at(b)))))     \
+    OP(fr_mul_loose, 8, 8, 8, fr_put(out, 0, fr_mul_loose(fr_at(b), fr_at(a))))                                        \
+    OP(fr_canonical, 8, 8, 8, fr_put(out, 0, fr_canonical(fr_at(a))))                                                  \
+    OP(fr_loose, 8, 8, 16, fr_loose_sums(fr_at(a), fr_at(b), out))                                                     \
+    OP(fr_exact, 8, 8, 16, fr_exact_sums(fr_at(a), fr_at(b), out))                                                     \
     OP(g1_add_mixed, 48, 24, 48, (add_points<xyzz<g1>, affine<g1>>(a, b, out)))                                        \
     OP(g1_add, 48, 48, 48, (add_points<xyzz<g1>, xyzz<g1>>(a, b, out)))                                                \
     OP(g1_add_hybrid, 48, 24, 48, add_hybrid(a, b, out))                                                               \

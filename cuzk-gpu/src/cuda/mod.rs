@@ -5,6 +5,7 @@
 //! * [`gpu`]: one device, its context, and the kernels loaded into it;
 //! * [`stream`]: streams and events; [`memory`]: device and pinned buffers; [`arena`]: one allocation, many buffers;
 //! * [`launch`]: functions and their launches;
+//! * [`fr`]: scalars as kernels take them; [`ntt`]: transforms and the quotient; [`spmv`]: A·w and B·w;
 //! * [`kernels`]: kernel sources, their compilation and the files that it leaves;
 //! * [`field`]: fields and curves, checked and measured;
 //! * [`harness`]: checks and benches that run on a device;
@@ -18,12 +19,15 @@ pub mod arena;
 pub mod driver;
 pub mod error;
 pub mod field;
+pub mod fr;
 pub mod gpu;
 pub mod harness;
 pub mod kernels;
 pub mod launch;
 pub mod memory;
 pub mod msm;
+pub mod ntt;
+pub mod spmv;
 pub mod stream;
 
 pub use self::{

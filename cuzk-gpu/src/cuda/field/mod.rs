@@ -5,6 +5,7 @@ mod bench;
 #[cfg(test)]
 mod bounds;
 mod check;
+mod fr_ops;
 #[cfg(test)]
 mod mirror;
 mod ops;

@@ -4,6 +4,7 @@ use blst::blst_fp;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
+use super::fr_ops;
 use super::reference::{Curve, Field, G1, G2, Point, from_number};
 
 /// One operation. Its kernel is `check_` and its name.
@@ -86,6 +87,20 @@ macro_rules! point_op {
     };
 }
 
+macro_rules! fr_op {
+    ($name:literal, [$a:ident, $b:ident], $verify:ident) => {
+        fr_op!($name, [$a, $b], $verify, 8)
+    };
+    ($name:literal, [$a:ident, $b:ident], $verify:ident, $words:literal) => {
+        Op {
+            name: $name,
+            words: [8, 8, $words],
+            sample: |rng| (fr_ops::sample(rng, fr_ops::Range::$a), fr_ops::sample(rng, fr_ops::Range::$b)),
+            verify: fr_ops::$verify,
+        }
+    };
+}
+
 use blst::blst_fp2;
 
 /// All of them, as in the header.
@@ -122,6 +137,15 @@ pub(super) const OPS: &[Op] = &[
         sample: |rng| sample_limbs(rng, 36, 36),
         verify: verify_limbs_sub,
     },
+    fr_op!("fr_mul", [Montgomery, Montgomery], verify_mul),
+    fr_op!("fr_add", [Montgomery, Montgomery], verify_add),
+    fr_op!("fr_sub", [Montgomery, Montgomery], verify_sub),
+    fr_op!("fr_constant", [Montgomery, Montgomery], verify_constant, 16),
+    fr_op!("fr_mul_constant", [Loose, Montgomery], verify_mul_constant),
+    fr_op!("fr_mul_loose", [Loose, Montgomery], verify_mul_loose),
+    fr_op!("fr_canonical", [Loose, Montgomery], verify_canonical),
+    fr_op!("fr_loose", [Loose, Product], verify_loose, 16),
+    fr_op!("fr_exact", [BelowTwice, BelowTwice], verify_exact, 16),
     point_op!("g1_add_mixed", G1, Affine),
     point_op!("g1_add", G1, Xyzz),
     point_op!("g1_add_hybrid", G1, Affine),

@@ -7,7 +7,7 @@ pub mod check;
 pub mod device;
 pub mod program;
 
-use super::{field, msm};
+use super::{field, msm, ntt, spmv};
 
 pub use self::{
     bench::{Bench, Goal, Measurement, time},
@@ -15,7 +15,21 @@ pub use self::{
 };
 
 /// Every check.
-pub const CHECKS: &[&[Check]] = &[device::CHECKS, field::CHECKS, field::POINT_CHECKS, msm::checks::CHECKS];
+pub const CHECKS: &[&[Check]] = &[
+    device::CHECKS,
+    field::CHECKS,
+    field::POINT_CHECKS,
+    ntt::checks::CHECKS,
+    spmv::checks::CHECKS,
+    msm::checks::CHECKS,
+];
 
 /// Every bench.
-pub const BENCHES: &[&[Bench]] = &[device::BENCHES, field::BENCHES, field::POINT_BENCHES, msm::benches::BENCHES];
+pub const BENCHES: &[&[Bench]] = &[
+    device::BENCHES,
+    field::BENCHES,
+    field::POINT_BENCHES,
+    ntt::benches::BENCHES,
+    spmv::benches::BENCHES,
+    msm::benches::BENCHES,
+];

@@ -22,6 +22,8 @@ embedded!(
     "fq_hybrid.cuh",
     "fq_hybrid_rows.cuh",
     "fq_inv.cuh",
+    "fr.cuh",
+    "fr_bench.cu",
     "g1.cuh",
     "g1_bench.cu",
     "g1_bench_hybrid.cu",
@@ -33,9 +35,14 @@ embedded!(
     "msm_segments.cu",
     "msm_select.cu",
     "msm_sums.cu",
+    "ntt.cu",
+    "ntt.cuh",
+    "planes.cu",
+    "planes.cuh",
     "probe.cu",
     "sort.cu",
     "sort.cuh",
+    "spmv.cu",
     "types.cuh",
 );
 
@@ -51,8 +58,12 @@ pub const MODULES: &[KernelModule] = &[
     KernelModule { name: "msm_segments", source: "msm_segments.cu", options: &[] },
     KernelModule { name: "msm_select", source: "msm_select.cu", options: &[] },
     KernelModule { name: "msm_sums", source: "msm_sums.cu", options: &[] },
+    KernelModule { name: "fr_bench", source: "fr_bench.cu", options: &[] },
+    KernelModule { name: "ntt", source: "ntt.cu", options: &["--ptxas-options=-O1"] },
+    KernelModule { name: "planes", source: "planes.cu", options: &[] },
     KernelModule { name: "probe", source: "probe.cu", options: &[] },
     KernelModule { name: "sort", source: "sort.cu", options: &[] },
+    KernelModule { name: "spmv", source: "spmv.cu", options: &[] },
 ];
 
 /// Bytes that a kernel may spill (stores and loads of registers that did not fit, as the compiler counts them), where

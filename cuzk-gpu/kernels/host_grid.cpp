@@ -1,0 +1,90 @@
+// The transforms' kernels on the host, for a test: blocks one after the other, the threads of a block as coroutines that
+// take turns at barriers.
+#include <ucontext.h>
+
+#include <functional>
+#include <vector>
+
+#define __global__
+#define __launch_bounds__(...)
+#define __shared__ static
+
+struct index {
+    unsigned x, y, z;
+};
+struct uint4 {
+    unsigned x, y, z, w;
+};
+static index threadIdx, blockIdx;
+
+static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+static inline int __clz(unsigned x) { return x == 0 ? 32 : __builtin_clz(x); }
+static inline int __popc(unsigned x) { return __builtin_popcount(x); }
+static inline unsigned __brev(unsigned x)
+{
+    unsigned reversed = 0;
+    for (int bit = 0; bit < 32; bit++) reversed |= (x >> bit & 1) << (31 - bit);
+    return reversed;
+}
+// Of headers that the kernels here include and do not use.
+static inline unsigned __shfl_up_sync(unsigned, unsigned value, int) { return value; }
+static inline unsigned atomicAdd(unsigned* at, unsigned value) { return (*at += value) - value; }
+
+struct thread {
+    ucontext_t context;
+    std::vector<char> stack;
+    bool done;
+};
+static std::vector<thread> threads;
+static ucontext_t scheduler;
+static std::function<void()> kernel;
+
+static void __syncthreads() { swapcontext(&threads[threadIdx.x].context, &scheduler); }
+
+static void run_thread()
+{
+    kernel();
+    threads[threadIdx.x].done = true;
+}
+
+// Every thread runs to its next barrier, in turn, until all are at the end.
+static void launch(unsigned blocks, unsigned block_size, std::function<void()> body)
+{
+    kernel = body;
+    threads.resize(block_size);
+    for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++) {
+        for (thread& t : threads) {
+            t.stack.resize(1 << 16);
+            t.done = false;
+            getcontext(&t.context);
+            t.context.uc_stack.ss_sp = t.stack.data();
+            t.context.uc_stack.ss_size = t.stack.size();
+            t.context.uc_link = &scheduler;
+            makecontext(&t.context, run_thread, 0);
+        }
+        for (bool running = true; running;) {
+            running = false;
+            for (threadIdx.x = 0; threadIdx.x < block_size; threadIdx.x++) {
+                if (threads[threadIdx.x].done) continue;
+                swapcontext(&scheduler, &threads[threadIdx.x].context);
+                running |= !threads[threadIdx.x].done;
+            }
+        }
+    }
+}
+
+#include "ntt.cu"
+
+extern "C" void grid_table(uint4* table, const uint4* low, const uint4* high, u32 low_bits, u32 log_entries)
+{
+    launch(((1u << log_entries) + NTT_THREADS) / NTT_THREADS, NTT_THREADS,
+           [=] { ntt_table(table, low, high, low_bits, log_entries); });
+}
+extern "C" void grid_forward(uint4* data, const uint4* table, const ntt_pass* pass, u32 blocks)
+{
+    launch(blocks, NTT_THREADS, [=] { ntt_forward(data, table, *pass); });
+}
+extern "C" void grid_inverse(uint4* data, const uint4* table, const ntt_pass* pass, u32 blocks)
+{
+    launch(blocks, NTT_THREADS, [=] { ntt_inverse(data, table, *pass); });
+}

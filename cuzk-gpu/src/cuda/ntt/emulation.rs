@@ -1,0 +1,90 @@
+//! The transforms' kernels, compiled for the host and run there thread by thread, with the plan's passes.
+
+use std::{path::Path, process::Command};
+
+use blstrs::Scalar;
+use ff::Field;
+use libloading::Library;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::{
+    Points,
+    checks::{random, transform},
+    plan::{self, Pass, padded_len},
+    table::{bases, low_bits, parts},
+};
+use crate::cuda::fr::{Element, from_plain, plain};
+
+/// Sixteen bytes, with the alignment that kernels read with.
+#[repr(C, align(16))]
+#[derive(Clone, Copy)]
+struct Part([u32; 4]);
+
+type MakeTable = unsafe extern "C" fn(*mut Part, *const Part, *const Part, u32, u32);
+type RunPass = unsafe extern "C" fn(*mut Part, *const Part, *const Pass, u32);
+
+fn split(elements: &[Element]) -> Vec<Part> {
+    elements.iter().flat_map(|e| [Part([e[0], e[1], e[2], e[3]]), Part([e[4], e[5], e[6], e[7]])]).collect()
+}
+
+fn join(parts: &[Part]) -> Vec<Scalar> {
+    let element = |p: &[Part]| std::array::from_fn(|i| p[i / 4].0[i % 4]);
+    parts.chunks_exact(2).map(|p| from_plain(element(p)).expect("canonical")).collect()
+}
+
+#[test]
+fn kernels_transform_on_the_host() {
+    const LOG_TABLE: u32 = 13;
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/host_grid.cpp");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("grid.so");
+    let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
+    let arguments = ["-std=c++17", "-O1", "-fPIC", "-shared", "-Wno-unused-function", "-o"];
+    let compiled = match Command::new(&compiler).args(arguments).args([&path, &source]).output() {
+        Ok(output) => output,
+        Err(error) => return eprintln!("kernels are not run on the host: no {compiler}: {error}"),
+    };
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    // SAFETY: the library has no initializers but of empty containers.
+    let library = unsafe { Library::new(&path) }.expect("just compiled");
+    // SAFETY: these are the types of the functions in host_grid.cpp.
+    let (make_table, forward, inverse) = unsafe {
+        (
+            library.get::<MakeTable>(b"grid_table\0").expect("there"),
+            library.get::<RunPass>(b"grid_forward\0").expect("there"),
+            library.get::<RunPass>(b"grid_inverse\0").expect("there"),
+        )
+    };
+    let mut table = vec![Part([0xdbdb_dbdb; 4]); parts(LOG_TABLE)];
+    let [low, high] = bases(LOG_TABLE).map(|base| split(&base));
+    // SAFETY: the bases are those that belong to the number of bits, and the table has all parts.
+    unsafe { make_table(table.as_mut_ptr(), low.as_ptr(), high.as_ptr(), low_bits(LOG_TABLE), LOG_TABLE) };
+
+    let seed = rand::thread_rng().r#gen();
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    for log_n in 0..=LOG_TABLE {
+        for points in [Points::Domain, Points::Coset] {
+            let x: Vec<Scalar> = (0..1 << log_n).map(|_| random(&mut rng)).collect();
+            let mut elements = vec![[0xdbdb_dbdb; 8]; padded_len(log_n)];
+            elements.iter_mut().zip(&x).for_each(|(element, value)| *element = plain(value));
+            let mut data = split(&elements);
+            let mut run = |kernel: &RunPass, mut passes: Vec<Pass>| {
+                if let Some(last) = passes.last_mut() {
+                    last.canonical = 1;
+                }
+                for pass in &passes {
+                    // SAFETY: the vector is padded, the table is for more points, and the pass is of the plan.
+                    unsafe { kernel(data.as_mut_ptr(), table.as_ptr(), pass, plan::blocks(log_n)) };
+                }
+                join(&data[..2 << log_n])
+            };
+            let coset = points == Points::Coset;
+            let values = run(&forward, plan::forward(log_n, coset, 1 << LOG_TABLE));
+            assert!(values == transform(&x, points), "2^{log_n}, forward, {points:?}, seed {seed}");
+            let back = run(&inverse, plan::inverse(log_n, coset, 1 << LOG_TABLE));
+            let n = Scalar::from(2).pow_vartime([log_n.into()]);
+            assert!(back.iter().zip(&x).all(|(back, x)| *back == x * n), "2^{log_n}, inverse, {points:?}, seed {seed}");
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! The quotient H = (A B - C) / (X^N - 1), N = 2^n, by six transforms in one sequence of passes.
+//!
+//! On the domain the values of C are those of A times those of B, so A B = H (X^N - 1) + C with C the interpolation
+//! of that product. On the coset, where X^N = -1, the interpolation of A B is X = C - 2 H. So
+//!
+//!   H = (C - X) / 2.
+//!
+//! 1. The values of C are made from those of A and B, small ones bit by bit.
+//! 2. A: values to coefficients, those to values on the coset; left where the threads that computed them find them.
+//! 3. B: likewise, then the products with A's values, and their coefficients but for the passes after the first.
+//! 4. C: values to coefficients.
+//! 5. The passes left of X, the last of which takes the result from C.
+//!
+//! The inverse of the transform's factor N, the half, and the 2^256 that a Montgomery product takes away are all in
+//! the values that small codes stand for: 1/N for A, 2^256 / (2 N^2) for B, 1/(2 N) for C. No pass scales anything.
+
+use blstrs::Scalar;
+use ff::{Field, PrimeField};
+
+use super::{
+    plan::{self, Pass, padded_len},
+    planes::{PlanesRegion, RawPlanes, words},
+    transform::{Ntt, Points},
+};
+use crate::cuda::{
+    arena::{Arena, Layout, Region},
+    error::CudaError,
+    fr::{self, Element, plain},
+    launch::{Args, Function, Grid},
+    memory::{DeviceBuffer, DeviceSlice, Plain},
+    stream::Stream,
+};
+
+/// The kernels of H and its constants, for one size on one device.
+#[derive(Debug)]
+pub struct Quotient {
+    log_n: u32,
+    kernels: Kernels,
+    /// Factors of A, B, C; then 0, 1, 2, -1 times each of them.
+    constants: DeviceBuffer<Element>,
+}
+
+#[derive(Debug)]
+struct Kernels {
+    from_planes: Function,
+    turn: Function,
+    park: Function,
+    multiply: Function,
+    subtract: Function,
+    planes_reverse: Function,
+    planes_multiply: Function,
+    planes_multiply_list: Function,
+    planes_scale_list: Function,
+    vectors_prepare: Function,
+}
+
+/// Where H finds its inputs and keeps its vectors: 64 bytes a point, and less than 2 for all planes.
+#[derive(Clone, Copy, Debug)]
+pub struct Workspace {
+    /// The values of A on the domain. Its list is used up.
+    pub a: PlanesRegion,
+    /// The values of B on the domain. Its list is used up.
+    pub b: PlanesRegion,
+    c: PlanesRegion,
+    rows: Region<u32>,
+    reversed: [Region<u32>; 3],
+    vectors: [Region<Element>; 2],
+}
+
+/// `struct ntt_planes` of `kernels/ntt.cu`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct RawInput {
+    low: u64,
+    high: u64,
+    exceptional: u64,
+    natural: RawPlanes,
+    values: u64,
+}
+
+// SAFETY: integers without padding between them.
+unsafe impl Plain for RawInput {}
+
+/// One of the three polynomials.
+#[derive(Clone, Copy)]
+enum Which {
+    A,
+    B,
+    C,
+}
+
+impl Workspace {
+    /// Room for 2^log_n points, of each of A, B and C `capacity` of which may be other than 0, 1, 2 and -1.
+    pub fn plan(layout: &mut Layout, log_n: u32, capacity: usize) -> Self {
+        Self {
+            a: PlanesRegion::plan(layout, log_n, capacity),
+            b: PlanesRegion::plan(layout, log_n, capacity),
+            c: PlanesRegion::plan(layout, log_n, capacity),
+            rows: layout.add(capacity),
+            reversed: std::array::from_fn(|_| layout.add(words(log_n))),
+            vectors: std::array::from_fn(|_| layout.add(padded_len(log_n))),
+        }
+    }
+
+    /// Waits for the numbers of exceptions, and says whether the lists could hold them: else H is wrong.
+    ///
+    /// # Errors
+    /// As [`PlanesRegion::check`].
+    pub fn check(&self, stream: &Stream, arena: &Arena) -> Result<(), CudaError> {
+        [(self.a, "A"), (self.b, "B"), (self.c, "C")].iter().try_for_each(|(p, what)| p.check(stream, arena, what))
+    }
+}
+
+impl Quotient {
+    /// Loads the kernels, and the constants for 2^log_n points.
+    ///
+    /// # Errors
+    /// What the driver reports.
+    pub fn new(stream: &Stream, log_n: u32) -> Result<Self, CudaError> {
+        let gpu = stream.gpu();
+        let kernels = Kernels {
+            from_planes: gpu.function("ntt", "ntt_inverse_planes")?,
+            turn: gpu.function("ntt", "ntt_turn")?,
+            park: gpu.function("ntt", "ntt_park")?,
+            multiply: gpu.function("ntt", "ntt_multiply")?,
+            subtract: gpu.function("ntt", "ntt_inverse_subtract")?,
+            planes_reverse: gpu.function("planes", "planes_reverse")?,
+            planes_multiply: gpu.function("planes", "planes_multiply")?,
+            planes_multiply_list: gpu.function("planes", "planes_multiply_list")?,
+            planes_scale_list: gpu.function("planes", "planes_scale_list")?,
+            vectors_prepare: gpu.function("planes", "vectors_prepare")?,
+        };
+        let constants = DeviceBuffer::from_host(stream, &constants(log_n), "constants of the quotient")?;
+        Ok(Self { log_n, kernels, constants })
+    }
+
+    /// Queues H from the planes of A and B in the workspace: N coefficients (the last is 0), canonical numbers in plain
+    /// form, in natural order. [`Workspace::check`] tells afterwards whether all exceptions had room.
+    ///
+    /// # Errors
+    /// [`CudaError::Misuse`] if the table of `ntt` is too small, the arena is not of the workspace's layout, or what
+    /// the driver reports.
+    pub fn from_planes<'a>(
+        &self,
+        stream: &Stream,
+        ntt: &Ntt,
+        arena: &'a Arena,
+        workspace: &Workspace,
+    ) -> Result<DeviceSlice<'a, Element>, CudaError> {
+        let [x, y] = [arena.slice(workspace.vectors[0])?, arena.slice(workspace.vectors[1])?];
+        self.multiply_planes(stream, arena, workspace)?;
+        let first = |which: Which, data: DeviceSlice<'_, Element>| {
+            self.first_from_planes(stream, ntt, arena, workspace, which, data)
+        };
+        self.sequence(stream, ntt, [x, y, x], first)?;
+        Ok(y)
+    }
+
+    /// Queues H from whole vectors: the values of A and B on the domain in Montgomery form, bit-reversed (see
+    /// [`super::bit_reversed`]). All three are overwritten; H is in `b` then, as [`Self::from_planes`] leaves it.
+    ///
+    /// # Errors
+    /// [`CudaError::Misuse`] if a vector or the table is too short, or what the driver reports.
+    pub fn from_vectors(
+        &self,
+        stream: &Stream,
+        ntt: &Ntt,
+        [a, b, c]: [DeviceSlice<'_, Element>; 3],
+    ) -> Result<(), CudaError> {
+        for data in [a, b, c] {
+            ntt.fits(stream.gpu(), data, self.log_n)?;
+        }
+        let len = 1 << self.log_n;
+        let args = Args::new().slice(a).slice(b).slice(c).slice(self.constants.all()).value(len as u32);
+        // SAFETY: the kernel reads and writes `len` elements of each vector, which `fits` found there, and reads
+        // three constants.
+        unsafe { self.kernels.vectors_prepare.launch(stream, Grid::cover(len, 128), &args)? };
+        let first = |_: Which, data: DeviceSlice<'_, Element>| match self.passes(ntt, Points::Domain).last() {
+            Some(&pass) => ntt.inverse_pass(stream, data, pass),
+            None => Ok(()),
+        };
+        self.sequence(stream, ntt, [a, b, c], first)
+    }
+
+    /// Steps 2 to 5. `first` queues the first pass of the inverse transform of a polynomial's values into a vector.
+    fn sequence(
+        &self,
+        stream: &Stream,
+        ntt: &Ntt,
+        [a, b, c]: [DeviceSlice<'_, Element>; 3],
+        first: impl Fn(Which, DeviceSlice<'_, Element>) -> Result<(), CudaError>,
+    ) -> Result<(), CudaError> {
+        for data in [a, b, c] {
+            ntt.fits(stream.gpu(), data, self.log_n)?;
+        }
+        let (domain, coset) = (self.passes(ntt, Points::Domain), self.passes(ntt, Points::Coset));
+        let Some((&bottom, strided)) = coset.split_last() else {
+            // A and B are constants, their product is C.
+            return b.fill_bytes(stream, 0);
+        };
+        let to_coset = |which, data| {
+            first(which, data)?;
+            for pass in domain[..strided.len()].iter().skip(1).rev() {
+                ntt.inverse_pass(stream, data, *pass)?;
+            }
+            for (i, pass) in strided.iter().enumerate() {
+                match i {
+                    0 => ntt.queue(stream, &self.kernels.turn, Args::new().slice(data), *pass)?,
+                    _ => ntt.forward_pass(stream, data, *pass)?,
+                }
+            }
+            Ok::<_, CudaError>(())
+        };
+        to_coset(Which::A, a)?;
+        ntt.queue(stream, &self.kernels.park, Args::new().slice(a), bottom)?;
+        to_coset(Which::B, b)?;
+        ntt.queue(stream, &self.kernels.multiply, Args::new().slice(b).slice(a), bottom)?;
+
+        first(Which::C, c)?;
+        for pass in domain[..strided.len()].iter().rev() {
+            ntt.inverse_pass(stream, c, *pass)?;
+        }
+        for pass in strided.iter().skip(1).rev() {
+            ntt.inverse_pass(stream, b, *pass)?;
+        }
+        let last = strided.first().copied().unwrap_or(plan::nothing(self.log_n, ntt.table.minus_one()));
+        ntt.queue(stream, &self.kernels.subtract, Args::new().slice(b).slice(c), last)
+    }
+
+    /// Passes from the largest distance to the contiguous one.
+    fn passes(&self, ntt: &Ntt, points: Points) -> Vec<Pass> {
+        plan::forward(self.log_n, points == Points::Coset, ntt.table.minus_one())
+    }
+
+    /// Step 1: the planes of C, and the lists of all three in plain form and with their factors.
+    fn multiply_planes(&self, stream: &Stream, arena: &Arena, workspace: &Workspace) -> Result<(), CudaError> {
+        let kernels = &self.kernels;
+        let [a, b, c] = [workspace.a.raw(arena)?, workspace.b.raw(arena)?, workspace.c.raw(arena)?];
+        let rows = arena.slice(workspace.rows)?;
+        let words = words(self.log_n);
+        workspace.c.clear(stream, arena)?;
+        let args = Args::new().value(a).value(b).value(c).slice(rows).value(words as u32);
+        let list_args = Args::new().value(a).value(b).value(c).slice(rows).value(self.factor(Which::C)?);
+        // SAFETY: all planes have `words` words, lists are used up to their capacities, and `rows` has that of C's.
+        unsafe {
+            kernels.planes_multiply.launch(stream, Grid::cover(words, 256), &args)?;
+            kernels.planes_multiply_list.launch(stream, LIST_GRID, &list_args)?;
+            for (planes, which) in [(a, Which::A), (b, Which::B)] {
+                let args = Args::new().value(planes).value(self.factor(which)?);
+                kernels.planes_scale_list.launch(stream, LIST_GRID, &args)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn first_from_planes(
+        &self,
+        stream: &Stream,
+        ntt: &Ntt,
+        arena: &Arena,
+        workspace: &Workspace,
+        which: Which,
+        data: DeviceSlice<'_, Element>,
+    ) -> Result<(), CudaError> {
+        let natural = match which {
+            Which::A => workspace.a,
+            Which::B => workspace.b,
+            Which::C => workspace.c,
+        }
+        .raw(arena)?;
+        let Some(&bottom) = self.passes(ntt, Points::Domain).last() else {
+            return Ok(());
+        };
+        let mut reversed = [0; 3];
+        for (address, region) in reversed.iter_mut().zip(workspace.reversed) {
+            *address = arena.slice(region)?.address();
+        }
+        let [low, high, exceptional] = reversed;
+        let args = Args::new().value(natural).value(low).value(high).value(exceptional).value(self.log_n);
+        // A warp transposes 32 words at a time.
+        let grid = Grid { blocks: [Grid::cover(words(self.log_n), 256).blocks[0], 3, 1], threads: 256, shared: 0 };
+        // SAFETY: all planes have as many words as 2^log_n values need, at least 16.
+        unsafe { self.kernels.planes_reverse.launch(stream, grid, &args)? };
+        let values = self.constants.all().range(3 + 4 * which as usize..)?.address();
+        let input = RawInput { low, high, exceptional, natural, values };
+        ntt.queue(stream, &self.kernels.from_planes, Args::new().slice(data).value(input), bottom)
+    }
+
+    /// Address of a factor.
+    fn factor(&self, which: Which) -> Result<u64, CudaError> {
+        Ok(self.constants.all().range(which as usize..)?.address())
+    }
+}
+
+/// Blocks that share the exceptions of a list, of which the host does not know how many there are.
+const LIST_GRID: Grid = Grid { blocks: [1024, 1, 1], threads: 128, shared: 0 };
+
+/// Factors of A, B, C; then 0, 1, 2, -1 times each of them. Plain form.
+fn constants(log_n: u32) -> Vec<Element> {
+    let n_inverse = Scalar::TWO_INV.pow_vartime([log_n.into()]);
+    let half = Scalar::TWO_INV;
+    let factors = [n_inverse, fr::r() * half * n_inverse.square(), half * n_inverse];
+    let small = factors.iter().flat_map(|f| [Scalar::ZERO, *f, f.double(), -f]);
+    factors.iter().copied().chain(small).map(|value| plain(&value)).collect()
+}
