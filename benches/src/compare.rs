@@ -37,6 +37,9 @@ pub(crate) fn compare(selection: &Selection) -> Result<bool> {
     let baseline = read(&selection.baseline)?;
     let mut slower = false;
     let mut report = |class: &str, rows: &[Row]| {
+        if rows.is_empty() {
+            return;
+        }
         println!("\n{class}");
         if !baseline.classes.contains_key(class) {
             println!("(nothing is recorded for this class: reported, not judged; `record` would record it)");
@@ -119,6 +122,7 @@ pub(crate) fn record(selection: &Selection, reason: String) -> Result<()> {
 fn prepare(selection: &Selection) -> Result<Vec<Bench>> {
     let wanted = |id: &str| matches(&selection.filter, id);
     let mut benches = Vec::new();
+
     for operation in rooms::all() {
         if selection.set.has(operation.tier) && operation.ours().any(|id| wanted(&id)) {
             benches.extend(Bench::prepare(&operation, false, &wanted)?);

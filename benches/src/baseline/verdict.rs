@@ -39,7 +39,8 @@ pub struct Rule {
 impl Rule {
     /// For ratios of times.
     pub const TIME: Self = Self { floor: 0.15, limit: 0.35 };
-    /// For instruction counts. They repeat to a few instructions in a thousand; the rest is seeds of hash tables.
+    /// For instruction counts. They repeat to one in ten thousand; where there are hash tables, with their random seeds, to
+    /// one or two in a hundred, which their spread shows.
     pub const COUNT: Self = Self { floor: 0.02, limit: 0.35 };
 
     /// Standard errors in a bound.

@@ -1,7 +1,7 @@
 //! Instruction counts by valgrind's callgrind: they repeat where time does not.
 //!
-//! A child process under callgrind runs each counted bench twice, and callgrind writes its counters at the end of every
-//! measured region; the second dump counts, after tables and pools have been made. This is why no bench library is used
+//! A child process under callgrind runs each counted bench several times, and callgrind writes its counters at the end of
+//! every measured region. The first dump is left out, as tables are made in it; the others are the rounds. This is why no bench library is used
 //! for it: those run one process for each bench (with our start-up a hundred times the kernel), need a second program
 //! of exactly their version, and keep baselines of their own.
 
@@ -19,10 +19,13 @@ use crate::rooms::{self, Tier};
 /// The command that the child runs.
 pub const CHILD: &str = "count";
 
-/// Runs of a bench in the child; the last one counts.
-const RUNS: usize = 2;
+/// Runs of a bench in the child that count, after one that does not.
+const ROUNDS: usize = 5;
 
-/// Instructions by bench, or `None` where there is no valgrind.
+/// The one function whose instructions are counted, as valgrind prints its name.
+const REGION: &str = concat!(env!("CARGO_CRATE_NAME"), "::rooms::measured_region");
+
+/// Instructions by bench, round by round, or `None` where there is no valgrind.
 ///
 /// # Errors
 /// If the child fails, or valgrind writes something else than expected.
@@ -33,12 +36,11 @@ pub fn measure(wanted: &dyn Fn(&str) -> bool) -> Result<Option<BTreeMap<String, 
     }
     let dir = tempfile::tempdir()?;
     let dump = dir.path().join("dump");
-    let region = "*measured_region*";
     let output = valgrind()
-        .args(["--tool=callgrind", "--quiet", "--instr-atstart=yes"])
+        .args(["--tool=callgrind", "--quiet"])
         .arg(format!("--callgrind-out-file={}", dump.display()))
-        .arg(format!("--toggle-collect={region}"))
-        .arg(format!("--dump-after={region}"))
+        .arg(format!("--toggle-collect={REGION}"))
+        .arg(format!("--dump-after={REGION}"))
         .arg(std::env::current_exe()?)
         .arg(CHILD)
         .stderr(Stdio::inherit())
@@ -49,7 +51,9 @@ pub fn measure(wanted: &dyn Fn(&str) -> bool) -> Result<Option<BTreeMap<String, 
     // The child prints ids in the order in which it ran them; dumps are numbered from 1.
     for (i, id) in String::from_utf8(output.stdout)?.lines().enumerate() {
         if wanted(id) {
-            counts.insert(id.to_owned(), vec![total(&dump, RUNS * (i + 1))?]);
+            let first = (ROUNDS + 1) * i + 1;
+            let rounds = (1..=ROUNDS).map(|round| total(&dump, first + round));
+            counts.insert(id.to_owned(), rounds.collect::<Result<_>>()?);
         }
     }
     Ok(Some(counts))
@@ -64,7 +68,7 @@ pub fn child() -> Result<()> {
     pool.install(|| {
         for operation in rooms::all().iter().filter(|operation| operation.tier == Tier::Counted) {
             for mut candidate in operation.prepare(false)? {
-                for _ in 0..RUNS {
+                for _ in 0..=ROUNDS {
                     candidate.run();
                 }
                 println!("{}", operation.bench_id(&candidate.implementation));

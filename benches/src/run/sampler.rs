@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Seconds that a visit gives to samples of a quick bench.
-const VISIT: f64 = 0.15;
+const VISIT: f64 = 0.2;
 /// Samples of a visit at most.
 const MOST_SAMPLES: f64 = 15.0;
 /// Seconds that a sample takes at least: several runs of quick benches are one sample.
@@ -81,6 +81,9 @@ impl Bench {
 pub fn run(benches: &mut [&mut Bench], rounds: usize) -> BTreeMap<String, Rounds> {
     let mut calibrations = Calibrations::default();
     let mut measured = BTreeMap::<String, Rounds>::new();
+    if benches.is_empty() {
+        return measured;
+    }
     for round in 1..=rounds {
         for bench in &mut *benches {
             let visit = bench.visit(&mut calibrations);
