@@ -7,19 +7,16 @@ use anyhow::{Result, ensure};
 use crate::{
     baseline::stats::median,
     cli::matches,
-    rooms::{self, Operation, Tier},
+    rooms::{self, Tier},
     run::{
         machine::Machine,
         sampler::{self, Bench, Rounds},
     },
 };
 
-/// Names of implementations of ours.
-const OURS: [&str; 3] = ["cuzk", "ifma", "portable"];
-
 /// Measures the operations that have peers, one after the other, and prints a line for each.
 pub(crate) fn print_table(filter: &[String], rounds: usize) -> Result<()> {
-    let operations: Vec<Operation> = rooms::all()
+    let operations: Vec<_> = rooms::all()
         .into_iter()
         .filter(|operation| operation.tier != Tier::Counted && matches(filter, &operation.id()))
         .collect();
@@ -28,29 +25,26 @@ pub(crate) fn print_table(filter: &[String], rounds: usize) -> Result<()> {
     println!("| operation | ours | peers |\n|---|---|---|");
     for operation in operations {
         let mut benches = Bench::prepare(&operation, true, &|_| true)?;
-        let ours = |bench: &Bench| OURS.iter().any(|name| bench.id == operation.bench_id(name));
-        if benches.iter().all(ours) {
-            continue;
+        if benches.iter().any(|bench| bench.candidate.peer) {
+            let mut all: Vec<&mut Bench> = benches.iter_mut().collect();
+            let measured = sampler::run(&mut all, rounds);
+            println!("{}", line(&operation.id(), &benches, &measured));
         }
-        let mut all: Vec<&mut Bench> = benches.iter_mut().collect();
-        println!("{}", line(&operation, &sampler::run(&mut all, rounds)));
     }
     Ok(())
 }
 
 /// A line: each of ours, and each peer with the ratio of each of ours to it.
-fn line(operation: &Operation, measured: &BTreeMap<String, Rounds>) -> String {
-    // Ids are room/implementation/field/size.
-    let implementation = |id: &str| id.split('/').nth(1).unwrap_or_default().to_owned();
-    let measured: Vec<(String, &Rounds)> = measured.iter().map(|(id, r)| (implementation(id), r)).collect();
-    let (ours, peers): (Vec<_>, Vec<_>) = measured.into_iter().partition(|(name, _)| OURS.contains(&name.as_str()));
-    let time = |rounds: &Rounds| format!("{:.3}", 1e3 * median(&rounds.seconds));
-    let our = |(name, rounds): &(String, &Rounds)| format!("{name} {}", time(rounds));
-    let peer = |(name, theirs): &(String, &Rounds)| {
-        let ratio = |(_, ours): &(String, &Rounds)| format!("{:.3}", median(&ours.ratios) / median(&theirs.ratios));
-        format!("{name} {} ({})", time(theirs), ours.iter().map(ratio).collect::<Vec<_>>().join(", "))
+fn line(id: &str, benches: &[Bench], measured: &BTreeMap<String, Rounds>) -> String {
+    let (peers, ours): (Vec<&Bench>, Vec<&Bench>) = benches.iter().partition(|bench| bench.candidate.peer);
+    let time =
+        |bench: &Bench| format!("{} {:.3}", bench.candidate.implementation, 1e3 * median(&measured[&bench.id].seconds));
+    let peer = |theirs: &&Bench| {
+        let ratio = |ours: &&Bench| median(&measured[&ours.id].ratios) / median(&measured[&theirs.id].ratios);
+        let ratios: Vec<String> = ours.iter().map(|ours| format!("{:.3}", ratio(ours))).collect();
+        format!("{} ({})", time(theirs), ratios.join(", "))
     };
-    let ours_text: Vec<String> = ours.iter().map(our).collect();
-    let peers_text: Vec<String> = peers.iter().map(peer).collect();
-    format!("| {} | {} | {} |", operation.id(), ours_text.join(", "), peers_text.join(", "))
+    let (ours_text, peers_text): (Vec<_>, Vec<_>) =
+        (ours.iter().map(|bench| time(bench)).collect(), peers.iter().map(peer).collect());
+    format!("| {id} | {} | {} |", ours_text.join(", "), peers_text.join(", "))
 }

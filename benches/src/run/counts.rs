@@ -1,7 +1,7 @@
 //! Instruction counts by valgrind's callgrind: they repeat where time does not.
 //!
 //! A child process under callgrind runs each counted bench several times, and callgrind writes its counters at the end of
-//! every measured region. The first dump is left out, as tables are made in it; the others are the rounds. This is why no bench library is used
+//! every measured region. The first dump is left out, as tables are made in it and the result is checked after it; the others are the rounds. This is why no bench library is used
 //! for it: those run one process for each bench (with our start-up a hundred times the kernel), need a second program
 //! of exactly their version, and keep baselines of their own.
 
@@ -19,7 +19,7 @@ use crate::rooms::{self, Tier};
 /// The command that the child runs.
 pub const CHILD: &str = "count";
 
-/// Runs of a bench in the child that count, after one that does not.
+/// Runs of a bench in the child that count, after the one whose result is checked.
 const ROUNDS: usize = 5;
 
 /// The one function whose instructions are counted, as valgrind prints its name.
@@ -68,7 +68,7 @@ pub fn child() -> Result<()> {
     pool.install(|| {
         for operation in rooms::all().iter().filter(|operation| operation.tier == Tier::Counted) {
             for mut candidate in operation.prepare(false)? {
-                for _ in 0..=ROUNDS {
+                for _ in 0..ROUNDS {
                     candidate.run();
                 }
                 println!("{}", operation.bench_id(&candidate.implementation));

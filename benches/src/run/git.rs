@@ -15,7 +15,9 @@ use crate::baseline::{
 /// If this is no git work tree.
 pub fn provenance(machine: String, reason: String) -> Result<Provenance> {
     let mut commit = output("git", &["rev-parse", "--short=9", "HEAD"])?;
-    if !output("git", &["status", "--porcelain", "--untracked-files=no"])?.is_empty() {
+    // A baseline that was written a moment ago changes nothing that is measured.
+    let others = [":/", ":(top,exclude,glob)**/baseline.json"];
+    if !output("git", &[&["status", "--porcelain", "--untracked-files=no", "--"], &others[..]].concat())?.is_empty() {
         commit.push('+');
     }
     Ok(Provenance { machine, commit, date: output("date", &["--utc", "+%F"])?, reason })

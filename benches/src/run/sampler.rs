@@ -24,10 +24,9 @@ const LONG: f64 = 0.05;
 pub struct Bench {
     /// See [`Operation::bench_id`].
     pub id: String,
+    /// What is run.
+    pub candidate: Candidate,
     calibration: Calibration,
-    candidate: Candidate,
-    /// Seconds that the latest run took.
-    latest: f64,
 }
 
 /// What the rounds brought for one bench.
@@ -45,32 +44,29 @@ impl Bench {
     /// # Errors
     /// See [`Operation::prepare`].
     pub fn prepare(operation: &Operation, peers: bool, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Self>> {
-        let ready = |mut candidate: Candidate| {
+        let ready = |candidate: Candidate| {
             let id = operation.bench_id(&candidate.implementation);
-            wanted(&id).then(|| {
-                let latest = candidate.run().as_secs_f64();
-                Self { id, calibration: operation.calibration, candidate, latest }
-            })
+            wanted(&id).then(|| Self { id, candidate, calibration: operation.calibration })
         };
         Ok(operation.prepare(peers)?.into_iter().filter_map(ready).collect())
     }
 
     /// Takes samples, each between two calibrations.
     fn visit(&mut self, calibrations: &mut Calibrations) -> Visit {
-        if self.latest < LONG {
+        if self.candidate.latest.as_secs_f64() < LONG {
             // What ran before has emptied the caches.
             self.candidate.run();
         }
+        let latest = self.candidate.latest.as_secs_f64();
         // A long sample is compared with more than a glimpse of the machine.
-        let at_least = Duration::from_secs_f64((self.latest / 20.0).clamp(0.002, 0.1));
-        let repeats = (SAMPLE / self.latest).ceil().clamp(1.0, 1e6) as u32;
-        let samples = (VISIT / (self.latest * f64::from(repeats))).clamp(1.0, MOST_SAMPLES) as usize;
+        let at_least = Duration::from_secs_f64((latest / 20.0).clamp(0.002, 0.1));
+        let repeats = (SAMPLE / latest).ceil().clamp(1.0, 1e6) as u32;
+        let samples = (VISIT / (latest * f64::from(repeats))).clamp(1.0, MOST_SAMPLES) as usize;
         let mut visit = Visit::default();
         visit.calibrations.push(calibrations.measure(self.calibration, at_least));
         for _ in 0..samples {
             let took: Duration = (0..repeats).map(|_| self.candidate.run()).sum();
-            self.latest = took.as_secs_f64() / f64::from(repeats);
-            visit.samples.push(self.latest);
+            visit.samples.push(took.as_secs_f64() / f64::from(repeats));
             visit.calibrations.push(calibrations.measure(self.calibration, at_least));
         }
         visit
