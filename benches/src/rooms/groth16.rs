@@ -1,10 +1,10 @@
 //! The phases of a proof, the whole of it, and its verification, on a toy circuit.
 
-use std::sync::Arc;
+use std::sync::OnceLock;
 
-use anyhow::{Context, Result};
-use bellperson::groth16::{self, prepare_verifying_key, verify_proof};
-use blstrs::Scalar;
+use anyhow::Result;
+use bellperson::groth16::{self, Parameters, Proof, verify_proof};
+use blstrs::{Bls12, Scalar};
 use cuzk_gpu::{
     arith::Backend as Arithmetic,
     cpu::Cpu,
@@ -23,8 +23,8 @@ const LOG_N: u32 = 13;
 
 pub(super) fn add(operations: &mut Vec<Operation>) {
     use Calibration::{AllThreads, OneThread};
-    let mut add = |room, calibration, prepare: fn(&mut Candidates, u32) -> Result<()>| {
-        operations.push(Operation::new([room, "toy"], power(LOG_N), Tier::Ci, calibration, move |c| prepare(c, LOG_N)));
+    let mut add = |room, calibration, prepare: fn(&mut Candidates) -> Result<()>| {
+        operations.push(Operation::new([room, "toy"], power(LOG_N), Tier::Ci, calibration, prepare));
     };
     add("groth16_stage", AllThreads, stage);
     add("groth16_kernels", AllThreads, kernels);
@@ -34,119 +34,139 @@ pub(super) fn add(operations: &mut Vec<Operation>) {
     add("verify", OneThread, verify);
 }
 
-/// A toy proof in the making: a backend, its parameters, its partition.
+/// The toy with bellperson's parameters and proof.
+struct Reference {
+    toy: Toy,
+    parameters: Parameters<Bls12>,
+    blinding: Blinding,
+    proof: Proof<Bls12>,
+    inputs: Vec<Scalar>,
+    partition: Partition,
+    /// One for each arithmetic of this machine.
+    settings: Vec<Setting>,
+}
+
+/// A backend with the parameters in its form.
 struct Setting {
     arithmetic: Arithmetic,
     cpu: Cpu,
     srs: Srs,
-    partition: Partition,
+}
+
+impl Reference {
+    fn get() -> Result<&'static Self> {
+        static REFERENCE: OnceLock<Reference> = OnceLock::new();
+        if let Some(reference) = REFERENCE.get() {
+            return Ok(reference);
+        }
+        let toy = Toy::new(LOG_N);
+        let (parameters, partition) = (toy.parameters()?, toy.partition()?);
+        let blinding = Blinding::random(StdRng::seed_from_u64(3));
+        let proof = groth16::create_proof(toy.clone(), &parameters, blinding.r, blinding.s)?;
+        let setting =
+            |arithmetic| Ok(Setting { arithmetic, cpu: Cpu::new(arithmetic), srs: Toy::srs(&parameters, arithmetic)? });
+        let settings = Arithmetic::available().into_iter().map(setting).collect::<Result<_>>()?;
+        let inputs = Toy::public_inputs(&partition.witness);
+        Ok(REFERENCE.get_or_init(|| Self { toy, parameters, blinding, proof, inputs, partition, settings }))
+    }
 }
 
 impl Setting {
-    /// One for each arithmetic of this machine, with bellperson's parameters.
-    fn all(log_n: u32) -> Result<Vec<Arc<Self>>> {
-        let toy = Toy::new(log_n);
-        let (parameters, partition) = (toy.parameters()?, toy.partition()?);
-        let with = |arithmetic| {
-            let (cpu, srs) = (Cpu::new(arithmetic), Toy::srs(&parameters, arithmetic)?);
-            Ok(Arc::new(Self { arithmetic, cpu, srs, partition: partition.clone() }))
-        };
-        Arithmetic::available().into_iter().map(with).collect()
+    fn stage(&self, partition: Partition) -> <Cpu as Backend>::Staged {
+        self.cpu.stage(&self.srs, partition).expect("the partition is whole")
     }
 
-    fn staged(&self) -> <Cpu as Backend>::Staged {
-        self.cpu.stage(&self.srs, self.partition.clone()).expect("the partition is whole")
-    }
-
-    fn sums(&self, staged: <Cpu as Backend>::Staged) -> (KernelSums, <Cpu as Backend>::Rest) {
+    fn kernels(&self, staged: <Cpu as Backend>::Staged) -> (KernelSums, <Cpu as Backend>::Rest) {
         self.cpu.kernels(&self.srs, staged, &mut Timings::default()).expect("the points are in memory")
     }
+
+    fn b_g2(&self, rest: <Cpu as Backend>::Rest) -> blstrs::G2Projective {
+        self.cpu.b_g2(&self.srs, rest).expect("the points are in memory")
+    }
 }
 
-/// The blinding of all these proofs.
-fn blinding() -> Blinding {
-    Blinding::random(StdRng::seed_from_u64(3))
-}
+// A phase is right if what follows makes bellperson's proof of it. What a phase leaves cannot be copied, so a candidate's
+// own output is not what is checked, but that of the same call.
 
-// The phases are right if the proof is: `prove` compares it with bellperson's, byte for byte.
-
-fn stage(candidates: &mut Candidates, log_n: u32) -> Result<()> {
-    for setting in Setting::all(log_n)? {
-        let (name, partition) = (name(setting.arithmetic), setting.partition.clone());
-        let right = setting.clone();
-        let run = move |partition| setting.cpu.stage(&setting.srs, partition);
-        candidates.ours_with(name, move || partition.clone(), run, move |staged| staged.is_ok() && verifies(&right))?;
+fn stage(candidates: &mut Candidates) -> Result<()> {
+    let reference = Reference::get()?;
+    for setting in &reference.settings {
+        let partition = || reference.partition.clone();
+        candidates.ours_with(
+            name(setting.arithmetic),
+            partition,
+            |partition| setting.stage(partition),
+            |_| proves(reference, setting),
+        )?;
     }
     Ok(())
 }
 
-fn kernels(candidates: &mut Candidates, log_n: u32) -> Result<()> {
-    for setting in Setting::all(log_n)? {
-        let (input, right) = (setting.clone(), setting.clone());
-        let run = move |staged| setting.sums(staged);
-        candidates.ours_with(name(right.arithmetic), move || input.staged(), run, |_| verifies(&right))?;
+fn kernels(candidates: &mut Candidates) -> Result<()> {
+    let reference = Reference::get()?;
+    for setting in &reference.settings {
+        let staged = || setting.stage(reference.partition.clone());
+        candidates.ours_with(
+            name(setting.arithmetic),
+            staged,
+            |staged| setting.kernels(staged),
+            |_| proves(reference, setting),
+        )?;
     }
     Ok(())
 }
 
-fn b_g2(candidates: &mut Candidates, log_n: u32) -> Result<()> {
-    for setting in Setting::all(log_n)? {
-        let (input, right) = (setting.clone(), setting.clone());
-        let run = move |rest| setting.cpu.b_g2(&setting.srs, rest);
-        let rest = move || input.sums(input.staged()).1;
-        candidates.ours_with(name(right.arithmetic), rest, run, |sum| sum.is_ok() && verifies(&right))?;
+fn b_g2(candidates: &mut Candidates) -> Result<()> {
+    let reference = Reference::get()?;
+    for setting in &reference.settings {
+        let rest = || setting.kernels(setting.stage(reference.partition.clone())).1;
+        candidates.ours_with(
+            name(setting.arithmetic),
+            rest,
+            |rest| setting.b_g2(rest),
+            |_| proves(reference, setting),
+        )?;
     }
     Ok(())
 }
 
-fn finish(candidates: &mut Candidates, log_n: u32) -> Result<()> {
-    let setting = Setting::all(log_n)?.swap_remove(0);
-    let (sums, rest) = setting.sums(setting.staged());
-    let b_g2 = setting.cpu.b_g2(&setting.srs, rest)?;
-    let right = setting.clone();
-    let run = move || epilogue(&setting.srs.vk, &sums, b_g2, blinding());
-    candidates.ours("cuzk", run, |proof| {
-        let inputs = Toy::public_inputs(&right.partition.witness);
-        proof.as_ref().is_ok_and(|proof| verify_proof(&right.srs.prepared, proof, &inputs).is_ok_and(|valid| valid))
-    })
+fn finish(candidates: &mut Candidates) -> Result<()> {
+    let reference = Reference::get()?;
+    let setting = &reference.settings[0];
+    let (sums, rest) = setting.kernels(setting.stage(reference.partition.clone()));
+    let b_g2 = setting.b_g2(rest);
+    let run = move || epilogue(&setting.srs.vk, &sums, b_g2, reference.blinding);
+    candidates.ours("cuzk", run, |proof| proof.as_ref().is_ok_and(|proof| *proof == reference.proof))
 }
 
-/// Whether the phases together give a valid proof.
-fn verifies(setting: &Setting) -> bool {
-    let proof = Device::new(Cpu::new(setting.arithmetic)).prove(&setting.srs, setting.partition.clone(), blinding());
-    let inputs = Toy::public_inputs(&setting.partition.witness);
-    proof.is_ok_and(|(proof, _)| verify_proof(&setting.srs.prepared, &proof, &inputs).is_ok_and(|valid| valid))
+/// Whether the phases one after the other give bellperson's proof.
+fn proves(reference: &Reference, setting: &Setting) -> bool {
+    let (sums, rest) = setting.kernels(setting.stage(reference.partition.clone()));
+    epilogue(&setting.srs.vk, &sums, setting.b_g2(rest), reference.blinding).is_ok_and(|proof| proof == reference.proof)
 }
 
 /// From the circuit with its values to the proof, constraint system recorded before; bellperson synthesizes both.
-fn prove(candidates: &mut Candidates, log_n: u32) -> Result<()> {
-    let (toy, blinding) = (Toy::new(log_n), blinding());
-    let parameters = toy.parameters()?;
-    let expected = groth16::create_proof(toy.clone(), &parameters, blinding.r, blinding.s)?;
-    for setting in Setting::all(log_n)? {
-        let (implementation, toy) = (name(setting.arithmetic), toy.clone());
+fn prove(candidates: &mut Candidates) -> Result<()> {
+    let reference = Reference::get()?;
+    let Reference { toy, parameters, blinding, proof: expected, partition, .. } = reference;
+    for setting in &reference.settings {
         let device = Device::new(Cpu::new(setting.arithmetic));
         let run = move || {
             let witness = toy.witness().expect("the circuit knows its values");
-            let partition = Partition { r1cs: setting.partition.r1cs.clone(), witness };
-            device.prove(&setting.srs, partition, blinding)
+            device.prove(&setting.srs, Partition { r1cs: partition.r1cs.clone(), witness }, *blinding)
         };
-        candidates.ours(implementation, run, |proof| proof.as_ref().is_ok_and(|(proof, _)| *proof == expected))?;
+        let is_right = |proof: &Result<(Proof<Bls12>, _), _>| proof.as_ref().is_ok_and(|(proof, _)| proof == expected);
+        candidates.ours(name(setting.arithmetic), run, is_right)?;
     }
-    let bellperson = || Ok(move || groth16::create_proof(toy.clone(), &parameters, blinding.r, blinding.s));
-    candidates.peer("bellperson", bellperson, |proof| proof.as_ref().is_ok_and(|proof| *proof == expected))
+    let bellperson = move || Ok(move || groth16::create_proof(toy.clone(), parameters, blinding.r, blinding.s));
+    candidates.peer("bellperson", bellperson, |proof| proof.as_ref().is_ok_and(|proof| proof == expected))
 }
 
 /// The check that every proof goes through before it is returned. The pairing is bellperson's.
-fn verify(candidates: &mut Candidates, log_n: u32) -> Result<()> {
-    let (toy, blinding) = (Toy::new(log_n), blinding());
-    let parameters = toy.parameters()?;
-    let proof = groth16::create_proof(toy.clone(), &parameters, blinding.r, blinding.s)?;
-    let inputs = Toy::public_inputs(&toy.witness()?);
-    let key = prepare_verifying_key(&parameters.vk);
-    let mut wrong = inputs.clone();
-    *wrong.first_mut().context("there is an output")? += Scalar::ONE;
-    let refuses = !verify_proof(&key, &proof, &wrong)?;
-    let run = move || verify_proof(&key, &proof, &inputs);
-    candidates.ours("cuzk", run, |valid| refuses && matches!(valid, Ok(true)))
+fn verify(candidates: &mut Candidates) -> Result<()> {
+    let Reference { proof, inputs, settings, .. } = Reference::get()?;
+    let key = &settings[0].srs.prepared;
+    let wrong: Vec<Scalar> = inputs.iter().map(|input| input + Scalar::ONE).collect();
+    let refuses = !verify_proof(key, proof, &wrong)?;
+    candidates.ours("cuzk", || verify_proof(key, proof, inputs), |valid| refuses && matches!(valid, Ok(true)))
 }
