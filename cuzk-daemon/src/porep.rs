@@ -105,6 +105,14 @@ impl PorepProving {
     }
 
     fn load_here(&self, circuit: CircuitId) -> Result<(Params, u64), String> {
+        // The native witness is compared with the circuit now, so that no job waits for that. If they differ, the log has
+        // a warning, and witnesses take longer.
+        let (params, native) = rayon::join(|| self.read_params(circuit), || porep::is_native(circuit));
+        native.map_err(|e| e.to_string())?;
+        params
+    }
+
+    fn read_params(&self, circuit: CircuitId) -> Result<(Params, u64), String> {
         let r1cs = self.r1cs(circuit)?;
         let found = self.library.find(circuit).map_err(|e| e.to_string())?;
         srs::check_layout(&found.files.params).map_err(|e| e.to_string())?.fits(&r1cs)?;
@@ -195,7 +203,7 @@ impl Proving for PorepProving {
     }
 
     fn synthesize(&self, task: &Admitted, partition: usize) -> Result<Witness, String> {
-        let witness = task.porep.witness(partition).map_err(|e| e.to_string())?;
+        let witness = self.settings.synthesis.install(|| task.porep.witness(partition)).map_err(|e| e.to_string())?;
         Ok(Witness { circuit: task.porep.circuit(), values: witness })
     }
 

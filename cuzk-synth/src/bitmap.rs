@@ -106,6 +106,33 @@ impl Bitmap {
         self.len += count;
     }
 
+    /// Makes room for `additional` positions more.
+    pub fn reserve(&mut self, additional: usize) {
+        self.words.reserve(additional.div_ceil(64) + 1);
+    }
+
+    /// Appends zeros up to a length of `len`.
+    ///
+    /// # Panics
+    /// If it is longer.
+    pub fn grow(&mut self, len: usize) {
+        assert!(len >= self.len, "a bitmap of {} cannot grow to {len}", self.len);
+        self.words.resize(len.div_ceil(64), 0);
+        self.len = len;
+    }
+
+    /// Appends all positions of another bitmap.
+    pub fn append(&mut self, other: &Self) {
+        self.reserve(other.len);
+        let (whole, rest) = (other.len / 64, other.len % 64);
+        for &word in &other.words[..whole] {
+            self.push_bits(word, 64);
+        }
+        if rest > 0 {
+            self.push_bits(other.words[whole], rest);
+        }
+    }
+
     /// Appends the bits of `self` at the positions where `mask` is one, packed, to `packed`.
     ///
     /// # Panics
@@ -125,9 +152,10 @@ impl Bitmap {
 
 /// The bits of `bits` where `mask` is one, moved together to the low end.
 #[inline]
-fn compress(bits: u64, mask: u64) -> u64 {
-    if mask == u64::MAX {
-        return bits;
+pub(crate) fn compress(bits: u64, mask: u64) -> u64 {
+    // Ones from the lowest bit up: nothing moves.
+    if mask & mask.wrapping_add(1) == 0 {
+        return bits & mask;
     }
     let mut packed = 0;
     let (mut rest, mut place) = (mask, 0);
@@ -187,6 +215,25 @@ mod tests {
             bits.select_into(&mask, &mut packed);
             prop_assert_eq!(packed, expected);
             prop_assert_eq!(Bitmap::from_words(bits.words().to_vec(), bits.len()), Some(bits));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn grows_and_appends(
+            first in proptest::collection::vec(any::<bool>(), 0..150),
+            zeros in 0_usize..150,
+            second in proptest::collection::vec(any::<bool>(), 0..150),
+        ) {
+            let of = |bits: &[bool]| {
+                let mut bitmap = Bitmap::default();
+                bits.iter().for_each(|&bit| bitmap.push(bit));
+                bitmap
+            };
+            let mut bitmap = of(&first);
+            bitmap.grow(first.len() + zeros);
+            bitmap.append(&of(&second));
+            prop_assert_eq!(bitmap, of(&[first, vec![false; zeros], second].concat()));
         }
     }
 

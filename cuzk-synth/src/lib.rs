@@ -3,7 +3,7 @@
 //!
 //! * [`porep`]: a PoRep request, checked and ready to be synthesized, partition by partition;
 //! * [`c1`]: the C1 output as data, its parsing and its checks;
-//! * [`witness`]: the witness of one partition, compact;
+//! * [`witness`]: the witness of one partition, compact; `native`: how that of a PoRep is computed;
 //! * [`r1cs`]: the constraint matrices of a circuit, recorded once and kept in a file; their values at a witness;
 //! * [`path`]: where in a circuit a constraint comes from;
 //! * [`assignment`]: witness and constraint values of one partition in plain form, the reference for both;
@@ -14,6 +14,7 @@ pub mod bitmap;
 pub mod c1;
 pub mod circuit;
 pub mod error;
+mod native;
 pub mod path;
 pub mod porep;
 pub mod r1cs;

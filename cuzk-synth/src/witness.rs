@@ -40,31 +40,17 @@ pub enum Value<'a> {
 impl CompactWitness {
     /// The witness of a circuit that knows its values: its allocations are evaluated, its constraints are never built.
     pub fn of_circuit<C: Circuit<Scalar>>(circuit: C) -> Result<Self, SynthesisError> {
-        let (witness, run) = visit(Self::default(), circuit);
-        run.map(|()| witness)
+        let (builder, run) = visit(WitnessBuilder::default(), circuit);
+        run.map(|()| builder.finish())
     }
 
     /// The compact form of plain values.
     pub fn from_plain(inputs: Vec<Scalar>, aux: impl IntoIterator<Item = Scalar>) -> Self {
-        let mut witness = Self { inputs, ..Self::default() };
+        let mut builder = WitnessBuilder { inputs, ..WitnessBuilder::default() };
         for value in aux {
-            witness.push(value);
+            builder.num(value);
         }
-        witness
-    }
-
-    /// Appends an auxiliary variable.
-    pub fn push(&mut self, value: Scalar) {
-        if self.full.len().is_multiple_of(64) {
-            self.ranks.push(self.scalars.len() as u32);
-        }
-        let one = value == Scalar::ONE;
-        let full = !one && value != Scalar::ZERO;
-        self.ones.push(one);
-        self.full.push(full);
-        if full {
-            self.scalars.push(value);
-        }
+        builder.finish()
     }
 
     /// Public inputs, ONE first.
@@ -134,15 +120,79 @@ impl Value<'_> {
     }
 }
 
+/// A witness in the making: variables are appended in the circuit's order of allocation.
+#[derive(Default)]
+pub(crate) struct WitnessBuilder {
+    inputs: Vec<Scalar>,
+    ones: Bitmap,
+    /// May lag behind `ones`: what it lacks is zeros.
+    full: Bitmap,
+    scalars: Vec<Scalar>,
+}
+
+impl WitnessBuilder {
+    /// Makes room for that many auxiliary variables more.
+    pub(crate) fn reserve(&mut self, aux: usize) {
+        self.ones.reserve(aux);
+        self.full.reserve(aux);
+    }
+
+    /// Appends a public input.
+    pub(crate) fn input(&mut self, value: Scalar) {
+        self.inputs.push(value);
+    }
+
+    /// Appends an auxiliary variable of any value.
+    #[inline]
+    pub(crate) fn num(&mut self, value: Scalar) {
+        let one = value == Scalar::ONE;
+        if !one && value != Scalar::ZERO {
+            self.full.grow(self.ones.len());
+            self.full.push(true);
+            self.scalars.push(value);
+        }
+        self.ones.push(one);
+    }
+
+    /// Appends the `count` lowest bits of `bits`, lowest first, as auxiliary variables; the other bits must be zero.
+    #[inline]
+    pub(crate) fn bits(&mut self, bits: u64, count: usize) {
+        self.ones.push_bits(bits, count);
+    }
+
+    /// Appends the variables of another.
+    pub(crate) fn append(&mut self, other: Self) {
+        self.full.grow(self.ones.len());
+        self.inputs.extend(other.inputs);
+        self.ones.append(&other.ones);
+        self.full.append(&other.full);
+        self.scalars.extend(other.scalars);
+    }
+
+    /// The finished witness.
+    pub(crate) fn finish(self) -> CompactWitness {
+        let Self { inputs, ones, mut full, scalars } = self;
+        full.grow(ones.len());
+        let mut before = 0;
+        let ranks = full.words().iter().map(|word| {
+            let rank = before;
+            before += word.count_ones();
+            rank
+        });
+        let ranks = ranks.collect();
+        CompactWitness { inputs, ones, full, scalars, ranks }
+    }
+}
+
 /// The witness pass: keeps values, never builds a constraint.
-impl Visitor for CompactWitness {
+impl Visitor for WitnessBuilder {
     fn alloc(&mut self, value: impl FnOnce() -> Result<Scalar, SynthesisError>) -> Result<usize, SynthesisError> {
-        self.push(value()?);
-        Ok(self.num_aux() - 1)
+        self.num(value()?);
+        Ok(self.ones.len() - 1)
     }
 
     fn alloc_input(&mut self, value: impl FnOnce() -> Result<Scalar, SynthesisError>) -> Result<usize, SynthesisError> {
-        self.inputs.push(value()?);
+        self.input(value()?);
         Ok(self.inputs.len() - 1)
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use cuzk_synth::{
     assignment::Assignment,
     porep::{self, PorepTask},
@@ -62,11 +62,12 @@ impl Sector {
 /// The peer makes the rows of A, B and C in the same pass, on one core too: what its prover does first.
 fn witness(candidates: &mut Candidates) -> Result<()> {
     let sector = Sector::get()?;
-    candidates.ours(
-        "cuzk",
-        || sector.task.witness(0),
-        |witness| witness.as_ref().is_ok_and(|witness| witness.to_plain() == sector.plain.aux),
-    )?;
+    ensure!(porep::is_native(CIRCUIT)?, "the native witness is not that of the circuit");
+    let is_right = |witness: &Result<CompactWitness, _>| {
+        witness.as_ref().is_ok_and(|witness| witness.to_plain() == sector.plain.aux)
+    };
+    candidates.ours("cuzk", || sector.task.witness(0), is_right)?;
+    candidates.ours("gadgets", || sector.task.witness_by_gadgets(0), is_right)?;
     candidates.peer(
         "bellperson",
         || Ok(|| sector.task.assignment(0)),

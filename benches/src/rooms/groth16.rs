@@ -85,8 +85,8 @@ impl Setting {
     }
 }
 
-// A phase is right if what follows makes bellperson's proof of it. What a phase leaves cannot be copied, so a candidate's
-// own output is not what is checked, but that of the same call.
+// A phase is right if what follows makes bellperson's proof of it. What a phase leaves is used up by that, and is not
+// comparable by itself, so the check runs all phases anew.
 
 fn stage(candidates: &mut Candidates) -> Result<()> {
     let reference = Reference::get()?;

@@ -114,7 +114,7 @@ impl Operation {
     pub fn ours(&self) -> impl Iterator<Item = String> + '_ {
         // What counts instructions has no AVX-512.
         let implementations: &[&str] =
-            if self.tier == Tier::Counted { &["cuzk", "portable"] } else { &["cuzk", "portable", "ifma"] };
+            if self.tier == Tier::Counted { &["cuzk", "portable"] } else { &["cuzk", "gadgets", "portable", "ifma"] };
         implementations.iter().map(|implementation| self.bench_id(implementation))
     }
 

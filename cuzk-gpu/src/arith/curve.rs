@@ -1,4 +1,5 @@
-//! The two groups, G1 and G2, as one trait: blstrs types outside, blst functions for scalar work, a vector field for IFMA.
+//! The two groups, G1 and G2, as one trait: blstrs types outside, blst functions for single points, and the
+//! coordinate fields of both arithmetics.
 
 use blst::*;
 use blstrs::{G1Affine, G1Projective, G2Affine, G2Projective, Scalar};
@@ -6,6 +7,8 @@ use group::Group;
 
 use crate::arith::ifma::point_field::PointField;
 use crate::arith::ifma::{Fq, Fq2};
+use crate::arith::portable::coordinate::{Coordinate, Fq2 as ScalarFq2, Point};
+use crate::arith::portable::fq::Fq as ScalarFq;
 
 /// A group of BLS12-381 with everything that the generic algorithms need.
 pub trait Curve: Copy + Send + Sync + 'static {
@@ -15,22 +18,23 @@ pub trait Curve: Copy + Send + Sync + 'static {
     type Projective: Group<Scalar = Scalar> + for<'a> From<&'a Self::Affine> + Send + Sync;
     /// Eight coordinates.
     type Field: PointField;
+    /// One coordinate, laid out as blst's.
+    type Coordinate: Coordinate;
 
     /// Pointers to both coordinates.
     fn coordinates(point: &Self::Affine) -> [*const <Self::Field as PointField>::Blst; 2];
     /// The point with these coordinates, which is known to be on the curve.
     fn from_coordinates(x: <Self::Field as PointField>::Blst, y: <Self::Field as PointField>::Blst) -> Self::Affine;
+    /// Points as scalar code sees them.
+    fn as_points(points: &[Self::Affine]) -> &[Point<Self::Coordinate>];
+    /// The point with these canonical coordinates, which is known to be on the curve.
+    fn from_point(point: &Point<Self::Coordinate>) -> Self::Affine;
     /// Is it the point at infinity?
     fn is_identity(point: &Self::Affine) -> bool;
     /// sum + point, any points.
     fn add_affine(sum: &mut Self::Projective, point: &Self::Affine);
     /// All points in affine form, with one inversion.
     fn to_affine(points: &[Self::Projective]) -> Vec<Self::Affine>;
-    /// Sum of points by blst's batched affine addition, on this thread. No identities, at least one point.
-    fn sum(points: &[&Self::Affine]) -> Self::Projective;
-    /// sum of scalar times point by blst's Pippenger, on this thread. No identities, at least one point; scalars are
-    /// little-endian, below the group order.
-    fn pippenger(points: &[&Self::Affine], scalars: &[blst_scalar]) -> Self::Projective;
 }
 
 /// The group over Fq.
@@ -43,11 +47,12 @@ pub struct G2;
 
 macro_rules! blst_curve {
     ($Group:ident, $Affine:ident, $Projective:ident, $Field:ident, $affine:ident, $projective:ident,
-     $is_inf:ident, $add_affine:ident, $to_affine:ident, $sum:ident, $scratch:ident, $pippenger:ident) => {
+     $Coordinate:ident, $is_inf:ident, $add_affine:ident, $to_affine:ident) => {
         impl Curve for $Group {
             type Affine = $Affine;
             type Projective = $Projective;
             type Field = $Field;
+            type Coordinate = $Coordinate;
 
             fn coordinates(point: &$Affine) -> [*const <$Field as PointField>::Blst; 2] {
                 let point: &$affine = point.as_ref();
@@ -58,6 +63,17 @@ macro_rules! blst_curve {
                 let mut point = $Affine::default();
                 *point.as_mut() = $affine { x, y };
                 point
+            }
+
+            fn as_points(points: &[$Affine]) -> &[Point<$Coordinate>] {
+                const { assert!(size_of::<$Affine>() == size_of::<Point<$Coordinate>>()) };
+                // SAFETY: both are the limbs of x, then those of y, and any limbs are valid.
+                unsafe { core::slice::from_raw_parts(points.as_ptr().cast(), points.len()) }
+            }
+
+            fn from_point(point: &Point<$Coordinate>) -> $Affine {
+                // SAFETY: as above.
+                unsafe { core::mem::transmute_copy(point) }
             }
 
             fn is_identity(point: &$Affine) -> bool {
@@ -91,34 +107,6 @@ macro_rules! blst_curve {
                 };
                 points.iter().map(convert).collect()
             }
-
-            fn sum(points: &[&$Affine]) -> $Projective {
-                let mut sum = $Projective::identity();
-                let pointers: Vec<*const $affine> = points.iter().map(|p| core::ptr::from_ref((*p).as_ref())).collect();
-                // SAFETY: as many valid pointers as said.
-                unsafe { $sum(sum.as_mut(), pointers.as_ptr(), pointers.len()) };
-                sum
-            }
-
-            fn pippenger(points: &[&$Affine], scalars: &[blst_scalar]) -> $Projective {
-                assert_eq!(points.len(), scalars.len());
-                let mut sum = $Projective::identity();
-                let pointers: Vec<*const $affine> = points.iter().map(|p| core::ptr::from_ref((*p).as_ref())).collect();
-                let bytes: Vec<*const u8> = scalars.iter().map(|s| s.b.as_ptr()).collect();
-                // SAFETY: as many valid pointers as said; the scratch has the size that blst asks for, in words.
-                unsafe {
-                    let mut scratch = vec![0; $scratch(points.len()).div_ceil(size_of::<limb_t>())];
-                    $pippenger(
-                        sum.as_mut(),
-                        pointers.as_ptr(),
-                        points.len(),
-                        bytes.as_ptr(),
-                        255,
-                        scratch.as_mut_ptr(),
-                    );
-                }
-                sum
-            }
         }
     };
 }
@@ -130,12 +118,10 @@ blst_curve!(
     Fq,
     blst_p1_affine,
     blst_p1,
+    ScalarFq,
     blst_p1_affine_is_inf,
     blst_p1_add_or_double_affine,
-    blst_p1s_to_affine,
-    blst_p1s_add,
-    blst_p1s_mult_pippenger_scratch_sizeof,
-    blst_p1s_mult_pippenger
+    blst_p1s_to_affine
 );
 blst_curve!(
     G2,
@@ -144,10 +130,8 @@ blst_curve!(
     Fq2,
     blst_p2_affine,
     blst_p2,
+    ScalarFq2,
     blst_p2_affine_is_inf,
     blst_p2_add_or_double_affine,
-    blst_p2s_to_affine,
-    blst_p2s_add,
-    blst_p2s_mult_pippenger_scratch_sizeof,
-    blst_p2s_mult_pippenger
+    blst_p2s_to_affine
 );

@@ -4,8 +4,10 @@ use blstrs::{G1Affine, G2Affine, Scalar};
 
 use crate::arith::backend::Backend;
 use crate::arith::curve::{Curve, G1, G2};
+use crate::arith::ifma::Ifma;
+use crate::arith::msm::fixed::multiples;
+use crate::arith::portable::Portable;
 use crate::arith::table::raw_scalars;
-use crate::arith::{ifma, portable};
 
 /// `scalars[i]` times `base`, in affine form; a zero scalar gives the identity.
 ///
@@ -14,8 +16,9 @@ use crate::arith::{ifma, portable};
 pub fn fixed_base<C: Curve>(backend: Backend, base: &C::Affine, scalars: &[Scalar]) -> Vec<C::Affine> {
     match backend.checked() {
         // SAFETY: `checked` saw the instructions.
-        Backend::Ifma => unsafe { ifma::fixed::multiples::<C>(base, raw_scalars(scalars)) },
-        Backend::Portable => portable::fixed::multiples::<C>(base, raw_scalars(scalars)),
+        Backend::Ifma => unsafe { multiples::<C, Ifma>(base, raw_scalars(scalars)) },
+        // SAFETY: scalar code runs anywhere.
+        Backend::Portable => unsafe { multiples::<C, Portable>(base, raw_scalars(scalars)) },
     }
 }
 

@@ -101,8 +101,10 @@ pub fn quotient_h(a: FrVec, b: FrVec, c: Option<FrVec>) -> Vec<Scalar> {
         (Form::Ifma(a), Form::Ifma(b), Some(Form::Ifma(c))) => unsafe {
             ifma::ntt::quotient::quotient_h(a, b, Some(c))
         },
-        (Form::Portable(a), Form::Portable(b), None) => portable::ntt::quotient_h(a, b, None),
-        (Form::Portable(a), Form::Portable(b), Some(Form::Portable(c))) => portable::ntt::quotient_h(a, b, Some(c)),
+        (Form::Portable(a), Form::Portable(b), None) => portable::quotient::quotient_h(a, b, None),
+        (Form::Portable(a), Form::Portable(b), Some(Form::Portable(c))) => {
+            portable::quotient::quotient_h(a, b, Some(c))
+        }
         _ => panic!("vectors of different backends"),
     };
     h.truncate((1 << log_n) - 1);

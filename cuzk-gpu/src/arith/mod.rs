@@ -1,7 +1,7 @@
 //! CPU arithmetic for Groth16 over BLS12-381.
 //!
 //! Two backends with one interface, chosen at run time ([`backend`]): [`ifma`], eight lanes of AVX-512 IFMA, and
-//! [`portable`], blst's scalar code. Everything is parallel over rayon's current pool, and nothing is constant-time.
+//! [`portable`], scalar code on any machine. Everything is parallel over rayon's current pool, and nothing is constant-time.
 //!
 //! - [`table`]: tables of points, multi-scalar multiplication, sums of selected points, in G1 and G2.
 //! - [`fixed_base`]: many multiples of one point.
@@ -15,6 +15,7 @@ pub mod fixed_base;
 pub mod fr_vec;
 mod ifma;
 mod memory;
+mod msm;
 mod parallel;
 mod portable;
 pub mod table;

@@ -7,8 +7,10 @@ use blstrs::Scalar;
 
 use crate::arith::backend::Backend;
 use crate::arith::curve::{Curve, G1, G2};
-use crate::arith::ifma;
-use crate::arith::portable;
+use crate::arith::ifma::{self, Ifma};
+use crate::arith::memory::{huge_copy, refill};
+use crate::arith::msm::{Points, identities, pippenger, select};
+use crate::arith::portable::Portable;
 
 /// Points in the form that a backend works on. Identities are allowed, anywhere.
 pub enum Table<C: Curve> {
@@ -36,14 +38,14 @@ impl<C: Curve> Table<C> {
         match backend.checked() {
             // SAFETY: `checked` saw the instructions. So it was for every table of this variant, in what follows.
             Backend::Ifma => Self::Ifma(unsafe { ifma::rows::Rows::new(points) }),
-            Backend::Portable => Self::Portable(points.to_vec()),
+            Backend::Portable => Self::Portable(huge_copy(points)),
         }
     }
 
     /// Number of points.
     pub fn len(&self) -> usize {
         match self {
-            Self::Ifma(rows) => rows.rows().len(),
+            Self::Ifma(rows) => rows.points().rows.len(),
             Self::Portable(points) => points.len(),
         }
     }
@@ -88,16 +90,8 @@ impl<C: Curve> Table<C> {
         match self {
             // SAFETY: the caller's.
             Self::Ifma(rows) => unsafe { rows.refill(n, fill) },
-            Self::Portable(points) => {
-                points.clear();
-                points.reserve(n);
-                let places = &mut points.spare_capacity_mut()[..n];
-                // SAFETY: the same memory; nothing is demanded of it.
-                fill(unsafe { core::slice::from_raw_parts_mut(places.as_mut_ptr().cast(), size_of_val(places)) })?;
-                // SAFETY: the caller vouches for every byte, and limbs may be any bits.
-                unsafe { points.set_len(n) };
-                Ok(())
-            }
+            // SAFETY: the caller's; limbs may be any bits.
+            Self::Portable(points) => unsafe { refill(points, n, fill) },
         }
     }
 
@@ -130,8 +124,12 @@ impl<C: Curve> Table<C> {
     fn msm_of(&self, indices: Option<&[u32]>, scalars: &[blst_fr]) -> C::Projective {
         match self {
             // SAFETY: the table exists, so the instructions do; the callers have compared the indices with the length.
-            Self::Ifma(rows) => unsafe { ifma::msm::msm(rows, indices, scalars) },
-            Self::Portable(points) => portable::msm::msm::<C>(points, indices, scalars),
+            Self::Ifma(rows) => unsafe { pippenger::msm::<C, Ifma>(rows.points(), indices, scalars) },
+            // SAFETY: scalar code runs anywhere; the indices as above.
+            Self::Portable(points) => unsafe {
+                let (rows, identities) = (C::as_points(points), &identities::<C>(points));
+                pippenger::msm::<C, Portable>(Points { rows, identities }, indices, scalars)
+            },
         }
     }
 
@@ -140,8 +138,12 @@ impl<C: Curve> Table<C> {
     pub fn sum_selected(&self, bitmap: &[u64]) -> C::Projective {
         match self {
             // SAFETY: the table exists, so the instructions do.
-            Self::Ifma(rows) => unsafe { ifma::select::sum_selected(rows, bitmap) },
-            Self::Portable(points) => portable::select::sum_selected::<C>(points, bitmap),
+            Self::Ifma(rows) => unsafe { select::sum_selected::<C, Ifma>(rows.points(), bitmap) },
+            // SAFETY: scalar code runs anywhere.
+            Self::Portable(points) => unsafe {
+                let (rows, identities) = (C::as_points(points), &identities::<C>(points));
+                select::sum_selected::<C, Portable>(Points { rows, identities }, bitmap)
+            },
         }
     }
 }

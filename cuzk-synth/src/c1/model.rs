@@ -149,6 +149,17 @@ impl VanillaProofs {
             Self::StackedDrg64GiBV1(p) => ("StackedDrg64GiBV1", p),
         }
     }
+
+    /// The partitions.
+    pub fn into_partitions(self) -> Vec<Vec<ChallengeProof>> {
+        match self {
+            Self::StackedDrg2KiBV1(p)
+            | Self::StackedDrg8MiBV1(p)
+            | Self::StackedDrg512MiBV1(p)
+            | Self::StackedDrg32GiBV1(p)
+            | Self::StackedDrg64GiBV1(p) => p,
+        }
+    }
 }
 
 impl MerkleProof {

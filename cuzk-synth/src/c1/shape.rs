@@ -127,6 +127,11 @@ pub fn is_field_element(node: &Node) -> bool {
     Scalar::from_repr_vartime(node.0).is_some()
 }
 
+/// A node that the shape check has let pass, as a scalar.
+pub(crate) fn element(node: &Node) -> Scalar {
+    Scalar::from_repr_vartime(node.0).expect("the shape check let only field elements pass")
+}
+
 fn check_element(at: &At<'_>, node: &Node) -> Result<(), InputError> {
     if is_field_element(node) {
         Ok(())

@@ -5,7 +5,6 @@
 //! `storage_proofs_porep`'s `Proof::verify`, and one more: that labels are hashed from the very parents whose columns
 //! are opened.
 
-use blstrs::Scalar;
 use ff::PrimeField;
 use filecoin_hashers::{
     HashFunction,
@@ -17,7 +16,7 @@ use storage_proofs_porep::stacked::Column;
 
 use super::{
     model::{ChallengeProof, ColumnProof, LabelingProof, MerkleProof, Node},
-    shape::{DRG_PARENTS, LABEL_PARENTS},
+    shape::{DRG_PARENTS, LABEL_PARENTS, element},
 };
 use crate::error::InputError;
 
@@ -91,8 +90,8 @@ impl Statement<'_> {
         self.check_label(&proof.encoding_proof, node, rows.len(), proof, &rows[rows.len() - 1])
             .map_err(|fault| fault.within("encoding_proof"))?;
 
-        let key = scalar(&rows[rows.len() - 1]);
-        let encoded = Node((key + scalar(proof.comm_d_proofs.leaf())).to_repr());
+        let key = element(&rows[rows.len() - 1]);
+        let encoded = Node((key + element(proof.comm_d_proofs.leaf())).to_repr());
         if encoded != *proof.comm_r_last_proof.leaf() {
             return Err(Fault::new(
                 "comm_r_last_proof",
@@ -131,17 +130,18 @@ impl Statement<'_> {
     }
 }
 
-/// The parents' labels that a label in `layer` (from 1) is hashed from: those of its own layer, then, from layer 2 on,
-/// those of the previous one, in turn up to 37.
-fn label_parents(proof: &ChallengeProof, layer: usize) -> [&Node; LABEL_PARENTS] {
+/// The labels that a label in `layer` (from 1) is hashed from: the parents' in its own layer, then, from layer 2 on,
+/// the parents' in the previous one.
+pub(crate) fn parent_labels(proof: &ChallengeProof, layer: usize) -> impl Iterator<Item = &Node> {
     let columns = &proof.replica_column_proofs;
-    let own = columns.drg_parents.iter().map(|c| &c.column.rows[layer - 1]);
-    let distinct: Vec<&Node> = if layer == 1 {
-        own.collect()
-    } else {
-        let previous = columns.exp_parents.iter().map(|c| &c.column.rows[layer - 2]);
-        own.chain(previous).collect()
-    };
+    let own = columns.drg_parents.iter().map(move |c| &c.column.rows[layer - 1]);
+    let previous = layer.checked_sub(2);
+    own.chain(previous.into_iter().flat_map(|row| columns.exp_parents.iter().map(move |c| &c.column.rows[row])))
+}
+
+/// Those labels in turn, up to 37.
+fn label_parents(proof: &ChallengeProof, layer: usize) -> [&Node; LABEL_PARENTS] {
+    let distinct: Vec<&Node> = parent_labels(proof, layer).collect();
     std::array::from_fn(|i| distinct[i % distinct.len()])
 }
 
@@ -224,10 +224,6 @@ fn poseidon(nodes: &[Node]) -> Node {
     let bytes: Vec<u8> = nodes.iter().flat_map(|node| node.0).collect();
     let hash: PoseidonDomain = <PoseidonFunction as HashFunction<_>>::hash(&bytes);
     Node(hash.into())
-}
-
-fn scalar(node: &Node) -> Scalar {
-    Scalar::from_repr_vartime(node.0).expect("the shape check let only field elements pass")
 }
 
 /// What is wrong in the proof of one challenge.

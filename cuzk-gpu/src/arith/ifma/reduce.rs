@@ -1,119 +1,41 @@
-//! Bucket reduction: sum of (b + 1) B\[b\] over the buckets of every window, all windows together.
-//!
-//! Buckets are cut into segments of 16; segment s is a lane. With run = 0, acc = 0 and j = 15 .. 0:
-//! run\[s\] += B\[16 s + j\], acc\[s\] += run\[s\]. Then acc\[s\] = sum (j + 1) B\[16 s + j\], run\[s\] = sum B\[16 s + j\], and
-//!
-//!   sum (b + 1) B\[b\] = sum acc\[s\] + 16 sum s run\[s\].
-//!
-//! The last sum is of the same kind with weights from 0, for which acc is advanced *before* run. 2.2 batched additions
-//! per bucket, all in the vector form; below [`SCALAR_BELOW`] buckets a window goes on in blst.
-
-use group::Group;
-use rayon::prelude::*;
+//! The segments of a bucket reduction, one segment per lane: see [`crate::arith::msm::reduce`].
 
 use super::batch::{Additions, Batch};
 use super::point_field::{PointField, Row};
-use super::rows::affine_from_rows;
-use super::tree::{PIECE, Segment, Sums, sum_lists, without_identities};
-use crate::arith::curve::Curve;
+use crate::arith::msm::lists::Sums;
+use crate::arith::msm::reduce::SEGMENT;
 use crate::arith::parallel::{Scattered, drain};
-
-/// Buckets per segment.
-const SEGMENT: usize = 16;
-
-/// Windows with fewer buckets are reduced by blst (a vector needs eight segments).
-const SCALAR_BELOW: usize = 8 * SEGMENT;
 
 /// Vectors of segments per task.
 const TASK: usize = 128;
 
-/// The weighted sum of each window; window w has the `buckets` (a power of two) buckets from row `w * buckets`.
+/// See [`crate::arith::msm::Engine::reduce_segments`].
 ///
 /// # Safety
 /// The machine has the AVX-512 features.
-pub unsafe fn reduce_windows<C: Curve>(sums: &Sums<C::Field>, buckets: usize) -> Vec<C::Projective> {
-    // SAFETY: the caller's.
-    unsafe { reduce::<C>(sums, buckets, true) }
-}
-
-/// As [`reduce_windows`], with weights b + 1 (`from_one`) or b.
-unsafe fn reduce<C: Curve>(sums: &Sums<C::Field>, buckets: usize, from_one: bool) -> Vec<C::Projective> {
-    if buckets < SCALAR_BELOW {
-        let windows: Vec<usize> = (0..sums.rows.len() / buckets).collect();
-        // SAFETY: the caller vouches for the features.
-        return windows
-            .par_iter()
-            .map(|w| unsafe { reduce_scalar::<C>(sums, w * buckets, buckets, from_one) })
-            .collect();
-    }
-    let segments = sums.rows.len() / SEGMENT;
-    let mut runs = Sums::identities(segments);
-    let mut accs = Sums::identities(segments);
-    {
-        let targets = [&mut runs, &mut accs].map(|s| (Scattered::new(&mut s.rows), Scattered::new(&mut s.identity)));
-        let vectors = segments / 8;
-        let task = TASK.min(vectors.div_ceil(rayon::current_num_threads())).max(8);
-        drain(
-            vectors.div_ceil(task),
-            // SAFETY: the caller vouches for the features.
-            || unsafe { Batch::new() },
-            |batch, i| {
-                let range = task * i..vectors.min(task * (i + 1));
-                // SAFETY: the segments of the range belong to this task.
-                unsafe {
-                    let mut lanes = Lanes::new(sums, range.start, range.len());
-                    lanes.accumulate(batch, from_one);
-                    lanes.store(&targets[0], &targets[1]);
-                }
-            },
-        );
-    }
-    let per_window = buckets / SEGMENT;
-    let windows = segments / per_window;
-    let lists: Vec<Segment> = (0..windows)
-        .map(|w| Segment { start: (w * per_window) as u32, len: per_window as u32, result: w as u32 })
-        .collect();
-    let (entries, lists) = without_identities(&accs, &lists);
-    let mut totals = Sums::identities(windows);
-    // SAFETY: entries are the rows of `accs` that are points.
-    let (totals, higher) = unsafe {
-        sum_lists(&accs.rows, &entries, &lists, PIECE, &mut totals);
-        (totals, reduce::<C>(&runs, per_window, false))
-    };
-    let total = |(w, higher): (usize, C::Projective)| {
-        let mut sum = (0..SEGMENT.trailing_zeros()).fold(higher, |sum, _| sum.double());
-        if !totals.identity[w] {
-            // SAFETY: the caller vouches for the features.
-            let point = unsafe { affine_from_rows::<C>(&totals.rows[w..=w]) }.next();
-            C::add_affine(&mut sum, &point.expect("one row, one point"));
-        }
-        sum
-    };
-    higher.into_iter().enumerate().map(total).collect()
-}
-
-/// The same by running sums in blst.
-unsafe fn reduce_scalar<C: Curve>(
-    sums: &Sums<C::Field>,
-    first: usize,
-    buckets: usize,
+pub unsafe fn reduce_segments<F: PointField>(
+    buckets: &Sums<Row<F>>,
     from_one: bool,
-) -> C::Projective {
-    let (mut run, mut acc) = (C::Projective::identity(), C::Projective::identity());
-    for b in (first..first + buckets).rev() {
-        if !from_one {
-            acc += run;
-        }
-        if !sums.identity[b] {
-            // SAFETY: the caller vouches for the features.
-            let point = unsafe { affine_from_rows::<C>(&sums.rows[b..=b]) }.next();
-            C::add_affine(&mut run, &point.expect("one row, one point"));
-        }
-        if from_one {
-            acc += run;
-        }
-    }
-    acc
+    runs: &mut Sums<Row<F>>,
+    accs: &mut Sums<Row<F>>,
+) {
+    let vectors = runs.rows.len() / 8;
+    let targets = [runs, accs].map(|s| (Scattered::new(&mut s.rows), Scattered::new(&mut s.identity)));
+    let task = TASK.min(vectors.div_ceil(rayon::current_num_threads())).max(8);
+    drain(
+        vectors.div_ceil(task),
+        // SAFETY: the caller vouches for the features.
+        || unsafe { Batch::new() },
+        |batch, i| {
+            let range = task * i..vectors.min(task * (i + 1));
+            // SAFETY: the segments of the range belong to this task.
+            unsafe {
+                let mut lanes = Lanes::new(buckets, range.start, range.len());
+                lanes.accumulate(batch, from_one);
+                lanes.store(&targets[0], &targets[1]);
+            }
+        },
+    );
 }
 
 /// Eight running points.
@@ -126,7 +48,7 @@ struct Running<F> {
 
 /// The segments of one task, eight per vector.
 struct Lanes<'a, F: PointField> {
-    buckets: &'a Sums<F>,
+    buckets: &'a Sums<Row<F>>,
     /// First segment, divided by eight.
     first: usize,
     run: Vec<Running<F>>,
@@ -135,7 +57,7 @@ struct Lanes<'a, F: PointField> {
 
 impl<'a, F: PointField> Lanes<'a, F> {
     #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
-    unsafe fn new(buckets: &'a Sums<F>, first: usize, vectors: usize) -> Self {
+    unsafe fn new(buckets: &'a Sums<Row<F>>, first: usize, vectors: usize) -> Self {
         // SAFETY: features as above.
         let nothing = unsafe { Running { x: F::one(), y: F::one(), identity: 0xff } };
         Self { buckets, first, run: vec![nothing; vectors], acc: vec![nothing; vectors] }
@@ -179,7 +101,7 @@ type Target<F> = (Scattered<Row<F>>, Scattered<bool>);
 
 /// run\[s\] += B\[16 s + j\].
 struct RunPlusBucket<'a, F: PointField> {
-    buckets: &'a Sums<F>,
+    buckets: &'a Sums<Row<F>>,
     /// First segment.
     first: usize,
     j: usize,
@@ -210,6 +132,12 @@ unsafe impl<F: PointField> Additions<F> for RunPlusBucket<'_, F> {
         // SAFETY: rows of live buckets.
         let x = unsafe { F::load_rows(core::array::from_fn(|l| &raw const self.buckets.rows[self.bucket(v, l)].x)) };
         (self.run[v].x, x)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
+    unsafe fn x1(&self, v: usize) -> F {
+        self.run[v].x
     }
 
     #[inline]
@@ -247,6 +175,12 @@ unsafe impl<F: PointField> Additions<F> for AccPlusRun<'_, F> {
     #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
     unsafe fn x(&self, v: usize) -> (F, F) {
         (self.acc[v].x, self.run[v].x)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
+    unsafe fn x1(&self, v: usize) -> F {
+        self.acc[v].x
     }
 
     #[inline]

@@ -6,7 +6,8 @@ use rayon::prelude::*;
 
 use super::point_field::{PointField, Row};
 use crate::arith::curve::Curve;
-use crate::arith::memory::huge_vec;
+use crate::arith::memory::{huge_vec, refill};
+use crate::arith::msm::{Points, identities};
 
 /// Points as 128-byte (G1) or 256-byte (G2) rows, canonical, Montgomery form with R = 2^416.
 pub struct Rows<C: Curve> {
@@ -21,23 +22,8 @@ impl<C: Curve> Rows<C> {
     /// # Safety
     /// The machine has the AVX-512 features.
     pub unsafe fn new(points: &[C::Affine]) -> Self {
-        let mut rows = huge_vec(points.len());
-        rows.spare_capacity_mut()[..points.len()].par_chunks_mut(1 << 10).zip(points.par_chunks(1 << 10)).for_each(
-            |(rows, points)| {
-                for (rows, points) in rows.chunks_mut(8).zip(points.chunks(8)) {
-                    // SAFETY: the caller vouches for the features.
-                    unsafe { rows_from_affine::<C>(points, rows) };
-                }
-            },
-        );
-        // SAFETY: every place was written just now.
-        unsafe { rows.set_len(points.len()) };
-        let identities: Vec<u64> = points
-            .par_chunks(64)
-            .map(|points| points.iter().enumerate().fold(0, |bits, (i, p)| bits | u64::from(C::is_identity(p)) << i))
-            .collect();
-        let any = identities.iter().any(|&bits| bits != 0);
-        Self { rows, identities: if any { identities } else { Vec::new() } }
+        // SAFETY: the caller's.
+        Self { rows: unsafe { rows_of_points::<C>(points) }, identities: identities::<C>(points) }
     }
 
     /// A table without points.
@@ -62,39 +48,33 @@ impl<C: Curve> Rows<C> {
         fill: impl FnOnce(&mut [MaybeUninit<u8>]) -> Result<(), E>,
     ) -> Result<(), E> {
         self.identities.clear();
-        self.rows.clear();
-        if self.rows.capacity() < n {
-            // Not grown in place: what is there need not be copied.
-            self.rows = Vec::new();
-            self.rows = huge_vec(n);
-        }
-        let places = &mut self.rows.spare_capacity_mut()[..n];
-        // SAFETY: the same memory; nothing is demanded of it.
-        fill(unsafe { core::slice::from_raw_parts_mut(places.as_mut_ptr().cast(), size_of_val(places)) })?;
-        // SAFETY: the caller vouches for every byte, and limbs may be any bits.
-        unsafe { self.rows.set_len(n) };
-        Ok(())
+        // SAFETY: the caller's; limbs may be any bits.
+        unsafe { refill(&mut self.rows, n, fill) }
     }
 
-    /// The rows.
-    pub fn rows(&self) -> &[Row<C::Field>] {
-        &self.rows
+    /// For sums.
+    pub fn points(&self) -> Points<'_, Row<C::Field>> {
+        Points { rows: &self.rows, identities: &self.identities }
     }
+}
 
-    /// Identity flags of points 64 word .. 64 word + 64.
-    pub fn identity_word(&self, word: usize) -> u64 {
-        self.identities.get(word).copied().unwrap_or(0)
-    }
-
-    /// Is point i the identity?
-    pub fn is_identity(&self, i: usize) -> bool {
-        self.identity_word(i / 64) >> (i % 64) & 1 == 1
-    }
-
-    /// Is any point the identity?
-    pub fn has_identities(&self) -> bool {
-        !self.identities.is_empty()
-    }
+/// Rows of points; those of identities are meaningless.
+///
+/// # Safety
+/// The machine has the AVX-512 features.
+pub unsafe fn rows_of_points<C: Curve>(points: &[C::Affine]) -> Vec<Row<C::Field>> {
+    let mut rows = huge_vec(points.len());
+    rows.spare_capacity_mut()[..points.len()].par_chunks_mut(1 << 10).zip(points.par_chunks(1 << 10)).for_each(
+        |(rows, points)| {
+            for (rows, points) in rows.chunks_mut(8).zip(points.chunks(8)) {
+                // SAFETY: the caller vouches for the features.
+                unsafe { rows_from_affine::<C>(points, rows) };
+            }
+        },
+    );
+    // SAFETY: every place was written just now.
+    unsafe { rows.set_len(points.len()) };
+    rows
 }
 
 /// Up to eight points into as many rows.

@@ -1,7 +1,8 @@
-//! Transforms over Fr in blst's arithmetic, and the quotient H: the same algorithm as [`crate::arith::ifma::ntt`], see there.
+//! Transforms over Fr, several layers per pass over memory: the mirrored forms of [`crate::arith::ifma::ntt`], see there.
 //!
-//! Recursion instead of passes: the halves of a transform are independent, so they are joined over rayon's pool, and from
-//! some size on fit every cache.
+//! A pass over q layers takes 2^q rows at a stride, [`WIDTH`] elements of each, to a local buffer, does the layers there
+//! and puts them back; the 2^q parts are then transforms of their own, in parallel. Up to [`BLOCK`] elements are done in
+//! place. 2^22 elements: three passes.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,49 +10,43 @@ use blstrs::Scalar;
 use ff::{Field, PrimeField};
 use rayon::prelude::*;
 
-use crate::arith::ifma::ntt::reverse_bits;
+use super::fr::Fr;
+use crate::arith::parallel::{Scattered, drain};
 
-/// Elements per task of pointwise work; transforms of this size and below run on one thread.
-const CHUNK: usize = 1 << 12;
+/// Log of the largest transform in place: 32 KiB, a first-level cache.
+const BLOCK: u32 = 10;
 
-/// Coefficients 0..n of H in natural order (the last is zero).
-pub(crate) fn quotient_h(mut a: Vec<Scalar>, mut b: Vec<Scalar>, c: Option<Vec<Scalar>>) -> Vec<Scalar> {
-    let n = a.len();
-    let log_n = n.trailing_zeros();
-    let twiddles = twiddles(log_n);
-    let mut m0 = c.unwrap_or_else(|| a.par_iter().zip(&b).map(|(a, b)| a * b).collect());
-    natural_to_reversed(&mut m0, 0, &twiddles);
-    let g = Scalar::MULTIPLICATIVE_GENERATOR;
-    let n_inverse = Scalar::from(n as u64).invert().expect("n is not zero");
-    for x in [&mut a, &mut b] {
-        natural_to_reversed(x, 0, &twiddles);
-        scale(x, &reversed_powers(g, log_n), n_inverse);
-        reversed_to_natural(x, 0, &twiddles);
-    }
-    a.par_iter_mut().zip(&b).for_each(|(a, b)| *a *= b);
-    natural_to_reversed(&mut a, 0, &twiddles);
-    let difference = g.pow_vartime([n as u64]) - Scalar::ONE;
-    let factor = n_inverse * difference.invert().expect("g^n is not 1: g generates the group");
-    let powers = reversed_powers(g.invert().expect("g is not zero"), log_n);
-    (0..n)
-        .into_par_iter()
-        .map(|i| {
-            let (position, negated) = (reverse_bits(i, log_n), reverse_bits((n - i) % n, log_n));
-            (a[negated] * powers.at(position) - m0[position]) * factor
-        })
-        .collect()
+/// Most layers of a strided pass.
+const STRIDED: u32 = 6;
+
+/// Elements of a row in a local buffer: four cache lines. The buffer has 16 KiB.
+const WIDTH: usize = 8;
+
+/// Tiles per parallel task.
+const TILES: usize = 16;
+
+/// Cooley-Tukey, natural order in, bit-reversed order out, in place: x\[k\] = sum over j of x\[j\] w^(-jk). The results are
+/// tight.
+pub fn natural_to_reversed(x: &mut [Fr], twiddles: &[Fr]) {
+    transform::<CooleyTukey>(x, 0, twiddles);
 }
 
-/// w^-bitrev(g) for g < n/2, computed once per process and size.
-fn twiddles(log_n: u32) -> Arc<Vec<Scalar>> {
-    static TABLES: [OnceLock<Arc<Vec<Scalar>>>; Scalar::S as usize + 1] =
+/// Gentleman-Sande, bit-reversed order in, natural order out, in place: the transposed matrix, so the same sum.
+pub fn reversed_to_natural(x: &mut [Fr], twiddles: &[Fr]) {
+    transform::<GentlemanSande>(x, 0, twiddles);
+}
+
+/// `table[g]` = w^-bitrev(g) for g < n/2, canonical: the factor of group g in every layer. Computed once per process and
+/// size.
+pub fn twiddles(log_n: u32) -> Arc<Vec<Fr>> {
+    static TABLES: [OnceLock<Arc<Vec<Fr>>>; Scalar::S as usize + 1] =
         [const { OnceLock::new() }; Scalar::S as usize + 1];
     let compute = || {
-        let mut table = vec![Scalar::ONE];
+        let mut table = vec![Fr::from(Scalar::ONE)];
         for k in 0..log_n - 1 {
             let inverse = Scalar::ROOT_OF_UNITY.invert().expect("not zero");
-            let root = (k + 2..Scalar::S).fold(inverse, |w, _| w.square());
-            let doubled: Vec<Scalar> = table.par_iter().map(|t| t * root).collect();
+            let root = Fr::from((k + 2..Scalar::S).fold(inverse, |w, _| w.square()));
+            let doubled: Vec<Fr> = table.par_iter().map(|t| Fr::mul(t, &root).canonical()).collect();
             table.extend(doubled);
         }
         Arc::new(table)
@@ -59,80 +54,90 @@ fn twiddles(log_n: u32) -> Arc<Vec<Scalar>> {
     TABLES[log_n as usize].get_or_init(compute).clone()
 }
 
-/// One Cooley-Tukey layer, then both halves; `x` is group `g` of the first layer. x\[k\] = sum x\[j\] w^(-jk).
-fn natural_to_reversed(x: &mut [Scalar], g: usize, twiddles: &[Scalar]) {
-    if x.len() == 1 {
-        return;
+/// A kind of butterfly, and the order of layers that goes with it.
+trait Form {
+    /// From long strides to short ones?
+    const LONG_FIRST: bool;
+    /// On two elements, with a canonical twiddle.
+    fn butterfly(a: &mut Fr, b: &mut Fr, w: &Fr);
+}
+
+/// (a + w b, a - w b).
+struct CooleyTukey;
+
+impl Form for CooleyTukey {
+    const LONG_FIRST: bool = true;
+
+    #[inline(always)]
+    fn butterfly(a: &mut Fr, b: &mut Fr, w: &Fr) {
+        let t = Fr::mul(w, b);
+        (*a, *b) = (Fr::add(a, &t), Fr::sub(a, &t));
     }
-    let parallel = x.len() > CHUNK;
-    let (low, high) = x.split_at_mut(x.len() / 2);
-    let w = twiddles[g];
-    let layer = |low: &mut [Scalar], high: &mut [Scalar]| {
-        for (a, b) in low.iter_mut().zip(high) {
-            let t = *b * w;
-            (*a, *b) = (*a + t, *a - t);
+}
+
+/// (a + b, (a - b) w).
+struct GentlemanSande;
+
+impl Form for GentlemanSande {
+    const LONG_FIRST: bool = false;
+
+    #[inline(always)]
+    fn butterfly(a: &mut Fr, b: &mut Fr, w: &Fr) {
+        (*a, *b) = (Fr::add(a, b), Fr::mul(w, &Fr::sub(a, b)));
+    }
+}
+
+/// All layers of group `g` of some layer.
+fn transform<F: Form>(x: &mut [Fr], g: usize, twiddles: &[Fr]) {
+    let log_n = x.len().trailing_zeros();
+    if log_n <= BLOCK {
+        return layers::<F>(x, 1, g, twiddles);
+    }
+    let q = STRIDED.min(log_n - BLOCK);
+    if F::LONG_FIRST {
+        strided_pass::<F>(x, q, g, twiddles);
+    }
+    let parts = x.par_chunks_mut(1 << (log_n - q)).enumerate();
+    parts.for_each(|(i, part)| transform::<F>(part, (g << q) + i, twiddles));
+    if !F::LONG_FIRST {
+        strided_pass::<F>(x, q, g, twiddles);
+    }
+}
+
+/// The `q` layers with the longest strides.
+fn strided_pass<F: Form>(x: &mut [Fr], q: u32, g: usize, twiddles: &[Fr]) {
+    let stride = x.len() >> q;
+    let tiles = stride / WIDTH;
+    let x = Scattered::new(x);
+    drain(
+        tiles.div_ceil(TILES),
+        || vec![Fr::default(); WIDTH << q],
+        |buffer, task| {
+            for tile in TILES * task..tiles.min(TILES * (task + 1)) {
+                // SAFETY: these columns of all rows belong to this tile alone.
+                let row = |i: usize| unsafe { &mut *x.at(i * stride + tile * WIDTH).cast::<[Fr; WIDTH]>() };
+                buffer.chunks_exact_mut(WIDTH).enumerate().for_each(|(i, place)| place.copy_from_slice(row(i)));
+                layers::<F>(buffer, WIDTH, g, twiddles);
+                buffer.chunks_exact(WIDTH).enumerate().for_each(|(i, place)| row(i).copy_from_slice(place));
+            }
+        },
+    );
+}
+
+/// All layers over the rows of `x`, `width` elements each, which are group `g` of the layer with the longest stride.
+fn layers<F: Form>(x: &mut [Fr], width: usize, g: usize, twiddles: &[Fr]) {
+    let q = (x.len() / width).trailing_zeros();
+    for step in 0..q {
+        let t = if F::LONG_FIRST { step } else { q - 1 - step };
+        let half = width << (q - 1 - t);
+        for (i, group) in x.chunks_exact_mut(2 * half).enumerate() {
+            let (low, high) = group.split_at_mut(half);
+            let pairs = low.iter_mut().zip(high);
+            match (g << t) + i {
+                // The factor is 1: two layers' worth of products in all.
+                0 => pairs.for_each(|(a, b)| (*a, *b) = (Fr::add(a, b), Fr::sub(a, b))),
+                g => pairs.for_each(|(a, b)| F::butterfly(a, b, &twiddles[g])),
+            }
         }
-    };
-    if parallel {
-        low.par_chunks_mut(CHUNK).zip(high.par_chunks_mut(CHUNK)).for_each(|(low, high)| layer(low, high));
-        rayon::join(|| natural_to_reversed(low, 2 * g, twiddles), || natural_to_reversed(high, 2 * g + 1, twiddles));
-    } else {
-        layer(low, high);
-        natural_to_reversed(low, 2 * g, twiddles);
-        natural_to_reversed(high, 2 * g + 1, twiddles);
     }
-}
-
-/// Both halves, then one Gentleman-Sande layer.
-fn reversed_to_natural(x: &mut [Scalar], g: usize, twiddles: &[Scalar]) {
-    if x.len() == 1 {
-        return;
-    }
-    let parallel = x.len() > CHUNK;
-    let (low, high) = x.split_at_mut(x.len() / 2);
-    let w = twiddles[g];
-    let layer = |low: &mut [Scalar], high: &mut [Scalar]| {
-        for (a, b) in low.iter_mut().zip(high) {
-            (*a, *b) = (*a + *b, (*a - *b) * w);
-        }
-    };
-    if parallel {
-        rayon::join(|| reversed_to_natural(low, 2 * g, twiddles), || reversed_to_natural(high, 2 * g + 1, twiddles));
-        low.par_chunks_mut(CHUNK).zip(high.par_chunks_mut(CHUNK)).for_each(|(low, high)| layer(low, high));
-    } else {
-        reversed_to_natural(low, 2 * g, twiddles);
-        reversed_to_natural(high, 2 * g + 1, twiddles);
-        layer(low, high);
-    }
-}
-
-/// Powers of a number in bit-reversed order, as products of two table entries.
-struct ReversedPowers {
-    low: Vec<Scalar>,
-    high: Vec<Scalar>,
-}
-
-impl ReversedPowers {
-    fn at(&self, position: usize) -> Scalar {
-        self.low[position % self.low.len()] * self.high[position / self.low.len()]
-    }
-}
-
-fn reversed_powers(g: Scalar, log_n: u32) -> ReversedPowers {
-    let squares: Vec<Scalar> = core::iter::successors(Some(g), |g| Some(g.square())).take(log_n as usize).collect();
-    // Bit k of a position stands for the exponent 2^(log_n - 1 - k).
-    let table = |bits: core::ops::Range<u32>| {
-        let mut table = vec![Scalar::ONE];
-        for k in bits {
-            let step = squares[(log_n - 1 - k) as usize];
-            let doubled: Vec<Scalar> = table.iter().map(|t| t * step).collect();
-            table.extend(doubled);
-        }
-        table
-    };
-    ReversedPowers { low: table(0..log_n / 2), high: table(log_n / 2..log_n) }
-}
-
-fn scale(x: &mut [Scalar], powers: &ReversedPowers, factor: Scalar) {
-    x.par_iter_mut().enumerate().with_min_len(CHUNK).for_each(|(p, x)| *x *= powers.at(p) * factor);
 }

@@ -1,8 +1,8 @@
-//! Multi-scalar multiplication: signed-digit Pippenger over the lane-per-bucket tree.
+//! Multi-scalar multiplication: signed-digit Pippenger over sums of lists.
 //!
-//! 1. Scalars are cut into signed digits, window by window ([`super::digits`]).
+//! 1. Scalars are cut into signed digits, window by window ([`super::windows`]).
 //! 2. Each window is sorted by digit: counting sort of `row | sign` into buckets, then of the buckets by size.
-//! 3. The buckets of all windows of a pass are summed ([`super::tree`]), and reduced ([`super::reduce`]).
+//! 3. The buckets of all windows of a pass are summed ([`super::lists`]), and reduced ([`super::reduce`]).
 //! 4. The windows are joined by doubling, c per window.
 //!
 //! Cost in additions, per window: n points, and 2.2 * 2^(c-1) for the reduction; see [`best_window_bits`]. Memory: 8 bytes
@@ -12,10 +12,10 @@ use blst::blst_fr;
 use group::Group;
 use rayon::prelude::*;
 
-use super::digits::{MAX_WINDOW_BITS, Windows};
+use super::lists::{NEGATIVE, PIECE, Segment, Sums, by_length, sum_lists};
 use super::reduce::reduce_windows;
-use super::rows::Rows;
-use super::tree::{NEGATIVE, PIECE, Segment, Sums, by_length, sum_lists};
+use super::windows::{MAX_WINDOW_BITS, Windows};
+use super::{Engine, Points};
 use crate::arith::curve::Curve;
 use crate::arith::memory::huge_filled;
 
@@ -29,16 +29,20 @@ const MAX_POINTS: usize = 1 << 24;
 /// Sum of `scalars[i]` times row `indices[i]` (or row i).
 ///
 /// # Safety
-/// The machine has the AVX-512 features. Indices are rows.
-pub unsafe fn msm<C: Curve>(rows: &Rows<C>, indices: Option<&[u32]>, scalars: &[blst_fr]) -> C::Projective {
+/// Indices are rows.
+pub unsafe fn msm<C: Curve, E: Engine<C>>(
+    table: Points<E::Row>,
+    indices: Option<&[u32]>,
+    scalars: &[blst_fr],
+) -> C::Projective {
     let mut sum = C::Projective::identity();
     for (part, scalars) in scalars.chunks(MAX_POINTS).enumerate() {
         let first = part * MAX_POINTS;
         // SAFETY: the caller's.
         sum += unsafe {
             match indices {
-                Some(indices) => msm_part(rows, |i| indices[first + i], scalars),
-                None => msm_part(rows, |i| (first + i) as u32, scalars),
+                Some(indices) => msm_part::<C, E>(table, |i| indices[first + i], scalars),
+                None => msm_part::<C, E>(table, |i| (first + i) as u32, scalars),
             }
         };
     }
@@ -54,8 +58,8 @@ pub fn best_window_bits(n: usize) -> usize {
     (3..=MAX_WINDOW_BITS).min_by_key(cost).expect("the range is not empty")
 }
 
-unsafe fn msm_part<C: Curve>(
-    rows: &Rows<C>,
+unsafe fn msm_part<C: Curve, E: Engine<C>>(
+    table: Points<E::Row>,
     index: impl Fn(usize) -> u32 + Sync,
     scalars: &[blst_fr],
 ) -> C::Projective {
@@ -69,14 +73,14 @@ unsafe fn msm_part<C: Curve>(
     let piece = PIECE.max((4 * n / buckets) as u32);
     let mut digits = huge_filled(per_pass * n, 0u32);
     let mut entries = huge_filled(per_pass * n, 0u32);
-    let mut sums = Sums::<C::Field>::identities(per_pass * buckets);
+    let mut sums = Sums::<E::Row>::identities(per_pass * buckets);
     let mut totals: Vec<C::Projective> = Vec::with_capacity(windows.count);
     while totals.len() < windows.count {
         let pass = totals.len()..windows.count.min(totals.len() + per_pass);
-        let skip = |i| rows.has_identities() && rows.is_identity(index(i) as usize);
-        // SAFETY: the caller vouches for the features; entries are rows that are points.
+        let skip = |i| !table.identities.is_empty() && table.is_identity(index(i) as usize);
+        // SAFETY: the caller vouches for the instructions; entries are rows that are points.
         unsafe {
-            windows.cut(pass.clone(), scalars, skip, &mut digits);
+            E::cut(&windows, pass.clone(), scalars, skip, &mut digits);
             let lists: Vec<Vec<Segment>> = digits
                 .par_chunks(n)
                 .zip(entries.par_chunks_mut(n))
@@ -87,8 +91,8 @@ unsafe fn msm_part<C: Curve>(
             sums.rows.truncate(pass.len() * buckets);
             sums.identity.truncate(pass.len() * buckets);
             sums.identity.fill(true);
-            sum_lists(rows.rows(), &entries, &lists.concat(), piece, &mut sums);
-            totals.extend(reduce_windows::<C>(&sums, buckets));
+            sum_lists::<C, E>(table.rows, &entries, &lists.concat(), piece, &mut sums);
+            totals.extend(reduce_windows::<C, E>(&sums, buckets));
         }
     }
     let join = |sum: C::Projective, total: &C::Projective| (0..windows.bits).fold(sum, |sum, _| sum.double()) + total;

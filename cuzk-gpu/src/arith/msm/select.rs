@@ -3,16 +3,13 @@
 use group::Group;
 use rayon::prelude::*;
 
-use super::rows::{Rows, affine_from_rows};
-use super::tree::{PIECE, Segment, Sums, sum_lists};
+use super::lists::{PIECE, Segment, Sums, sum_lists};
+use super::{Engine, Points};
 use crate::arith::curve::Curve;
 
 /// Sum of the rows whose bit is set; bits past the table are ignored. One batched addition per set bit.
-///
-/// # Safety
-/// The machine has the AVX-512 features.
-pub unsafe fn sum_selected<C: Curve>(rows: &Rows<C>, bitmap: &[u64]) -> C::Projective {
-    let n = rows.rows().len();
+pub unsafe fn sum_selected<C: Curve, E: Engine<C>>(table: Points<E::Row>, bitmap: &[u64]) -> C::Projective {
+    let n = table.rows.len();
     let words = bitmap.len().min(n.div_ceil(64));
     let entries: Vec<u32> = bitmap[..words]
         .par_chunks(1 << 10)
@@ -21,7 +18,7 @@ pub unsafe fn sum_selected<C: Curve>(rows: &Rows<C>, bitmap: &[u64]) -> C::Proje
             bits.iter().enumerate().flat_map(move |(i, &bits)| {
                 let word = (chunk << 10) + i;
                 let in_table = if 64 * (word + 1) <= n { !0 } else { (1 << (n % 64)) - 1 };
-                set_bits(bits & in_table & !rows.identity_word(word)).map(move |bit| (64 * word) as u32 + bit)
+                set_bits(bits & in_table & !table.identity_word(word)).map(move |bit| (64 * word) as u32 + bit)
             })
         })
         .collect();
@@ -31,12 +28,11 @@ pub unsafe fn sum_selected<C: Curve>(rows: &Rows<C>, bitmap: &[u64]) -> C::Proje
     }
     let list = Segment { start: 0, len: entries.len() as u32, result: 0 };
     let mut sums = Sums::identities(1);
-    // SAFETY: the caller vouches for the features; entries are rows that are points.
+    // SAFETY: the caller vouches for the instructions; entries are rows that are points.
     unsafe {
-        sum_lists(rows.rows(), &entries, &[list], PIECE, &mut sums);
+        sum_lists::<C, E>(table.rows, &entries, &[list], PIECE, &mut sums);
         if !sums.identity[0] {
-            let point = affine_from_rows::<C>(&sums.rows).next();
-            C::add_affine(&mut sum, &point.expect("one row, one point"));
+            C::add_affine(&mut sum, &E::to_affine(&sums.rows)[0]);
         }
     }
     sum

@@ -1,36 +1,32 @@
 //! Many multiples of one point.
 //!
 //! A table holds d 2^(c w) B for every window w and every digit d = 1 ..= 2^(c-1). A scalar is then a list of at most
-//! ceil(255/c) table rows with signs, and [`super::tree`] sums the lists: a scalar is what a bucket is in an MSM.
+//! ceil(255/c) table rows with signs, and [`super::lists`] sums the lists: a scalar is what a bucket is in an MSM.
 
 use blst::blst_fr;
 use group::Group;
 use rayon::prelude::*;
 
-use super::digits::{MAX_WINDOW_BITS, Windows};
-use super::point_field::Row;
-use super::rows::{Rows, affine_from_rows};
-use super::tree::{NEGATIVE, PIECE, Segment, Sums, sum_lists};
+use super::Engine;
+use super::lists::{NEGATIVE, PIECE, Segment, Sums, sum_lists};
+use super::windows::{MAX_WINDOW_BITS, Windows};
 use crate::arith::curve::Curve;
 
 /// Scalars at a time: some 2^20 entries.
 const CHUNK: usize = 1 << 16;
 
 /// `scalars[i]` times `base`, in affine form.
-///
-/// # Safety
-/// The machine has the AVX-512 features.
-pub unsafe fn multiples<C: Curve>(base: &C::Affine, scalars: &[blst_fr]) -> Vec<C::Affine> {
+pub unsafe fn multiples<C: Curve, E: Engine<C>>(base: &C::Affine, scalars: &[blst_fr]) -> Vec<C::Affine> {
     if C::is_identity(base) || scalars.is_empty() {
         return vec![C::Affine::default(); scalars.len()];
     }
     let windows = Windows::new(best_window_bits(scalars.len()));
     // SAFETY: the caller's.
-    let table = unsafe { window_table::<C>(base, &windows) };
+    let table = unsafe { window_table::<C, E>(base, &windows) };
     let mut multiples = Vec::with_capacity(scalars.len());
     for scalars in scalars.chunks(CHUNK) {
         // SAFETY: the caller's.
-        unsafe { multiples_of_chunk::<C>(&table, &windows, scalars, &mut multiples) };
+        unsafe { multiples_of_chunk::<C, E>(&table, &windows, scalars, &mut multiples) };
     }
     multiples
 }
@@ -42,16 +38,16 @@ fn best_window_bits(n: usize) -> usize {
 }
 
 /// Row `w 2^(c-1) + d - 1` = d 2^(c w) B.
-unsafe fn window_table<C: Curve>(base: &C::Affine, windows: &Windows) -> Vec<Row<C::Field>> {
+unsafe fn window_table<C: Curve, E: Engine<C>>(base: &C::Affine, windows: &Windows) -> Vec<E::Row> {
     let per_window = windows.buckets();
     let mut shifted = vec![C::Projective::from(base)];
     for w in 1..windows.count {
         shifted.push((0..windows.bits).fold(shifted[w - 1], |p, _| p.double()));
     }
     // SAFETY: the caller's.
-    let first = unsafe { Rows::<C>::new(&C::to_affine(&shifted)) };
-    let mut table = vec![Row::default(); windows.count * per_window];
-    for (w, row) in first.rows().iter().enumerate() {
+    let first = unsafe { E::rows(&C::to_affine(&shifted)) };
+    let mut table = vec![E::Row::default(); windows.count * per_window];
+    for (w, row) in first.iter().enumerate() {
         table[w * per_window] = *row;
     }
     // Digits known .. 2 known from (known) + (1 .. known), the last one a doubling. None is the identity, whose order is
@@ -70,7 +66,7 @@ unsafe fn window_table<C: Curve>(base: &C::Affine, windows: &Windows) -> Vec<Row
         }
         let mut sums = Sums::identities(lists.len());
         // SAFETY: the caller's; entries are rows that have been filled.
-        unsafe { sum_lists(&table, &entries, &lists, PIECE, &mut sums) };
+        unsafe { sum_lists::<C, E>(&table, &entries, &lists, PIECE, &mut sums) };
         for (w, rows) in sums.rows.chunks(known).enumerate() {
             table[w * per_window + known..][..known].copy_from_slice(rows);
         }
@@ -79,8 +75,8 @@ unsafe fn window_table<C: Curve>(base: &C::Affine, windows: &Windows) -> Vec<Row
     table
 }
 
-unsafe fn multiples_of_chunk<C: Curve>(
-    table: &[Row<C::Field>],
+unsafe fn multiples_of_chunk<C: Curve, E: Engine<C>>(
+    table: &[E::Row],
     windows: &Windows,
     scalars: &[blst_fr],
     multiples: &mut Vec<C::Affine>,
@@ -88,7 +84,7 @@ unsafe fn multiples_of_chunk<C: Curve>(
     let n = scalars.len();
     let mut digits = vec![0u32; windows.count * n];
     // SAFETY: the caller's.
-    unsafe { windows.cut(0..windows.count, scalars, |_| false, &mut digits) };
+    unsafe { E::cut(windows, 0..windows.count, scalars, |_| false, &mut digits) };
     let mut entries = vec![0u32; windows.count * n];
     let lists: Vec<Segment> = entries
         .par_chunks_mut(windows.count)
@@ -110,10 +106,15 @@ unsafe fn multiples_of_chunk<C: Curve>(
         .collect();
     let mut sums = Sums::identities(n);
     // SAFETY: the caller's; entries are rows of the table.
-    unsafe { sum_lists(table, &entries, &lists, PIECE, &mut sums) };
-    multiples.par_extend(sums.rows.par_chunks(8).zip(sums.identity.par_chunks(8)).flat_map_iter(|(rows, identity)| {
-        // SAFETY: the caller's.
-        let points = unsafe { affine_from_rows::<C>(rows) };
-        points.zip(identity).map(|(point, identity)| if *identity { C::Affine::default() } else { point })
-    }));
+    unsafe { sum_lists::<C, E>(table, &entries, &lists, PIECE, &mut sums) };
+    multiples.par_extend(sums.rows.par_chunks(1 << 8).zip(sums.identity.par_chunks(1 << 8)).flat_map_iter(
+        |(rows, identity)| {
+            // SAFETY: the caller's.
+            let points = unsafe { E::to_affine(rows) };
+            points
+                .into_iter()
+                .zip(identity)
+                .map(|(point, identity)| if *identity { C::Affine::default() } else { point })
+        },
+    ));
 }

@@ -1,0 +1,104 @@
+//! Paths in the trees: the binary data tree over SHA-256, the column and replica trees over Poseidon.
+
+use blstrs::Scalar;
+
+use super::{
+    element::{ELEMENT_BITS, element_bits, truncated},
+    insert::{insert_2, insert_8},
+    poseidon::{POSEIDON_2, POSEIDON_8},
+    sha256::{ELEMENT, Hasher, Layout, fixed, layout, padding},
+};
+use crate::{
+    c1::{model::MerkleProof, shape::element},
+    witness::WitnessBuilder,
+};
+
+/// The data tree: a node is the hash of two field elements, one block and one of padding.
+pub(super) struct DataTree {
+    children: Layout,
+    padding: Layout,
+}
+
+const PADDING: [[u8; 32]; 2] = padding(64);
+
+impl DataTree {
+    pub(super) fn new() -> Self {
+        Self { children: layout(true, [ELEMENT; 2]), padding: layout(false, PADDING.map(fixed)) }
+    }
+
+    /// Variables of a path of so many levels.
+    pub(super) fn path_aux(&self, levels: usize) -> usize {
+        levels * (1 + 3 + 2 * ELEMENT_BITS + self.children.aux + self.padding.aux + 1)
+    }
+
+    /// From the leaf, which is a variable already, to the root, which is none of the path's own.
+    pub(super) fn path(&self, out: &mut WitnessBuilder, proof: &MerkleProof) {
+        let mut current = *proof.leaf();
+        for level in proof.levels() {
+            out.bits(level.index as u64, 1);
+            let sibling = level.hashes[0];
+            out.num(element(&sibling));
+            let children = if level.index == 0 { [current, sibling] } else { [sibling, current] };
+            for child in &children {
+                out.num(element(child));
+            }
+            for child in &children {
+                element_bits(out, child);
+            }
+            let mut hasher = Hasher::new();
+            hasher.block(out, &self.children, children.map(|child| child.0));
+            hasher.block(out, &self.padding, PADDING);
+            current = truncated(hasher.digest());
+            out.num(element(&current));
+        }
+        position(out, proof);
+    }
+}
+
+/// Variables of a path in a tree with levels of these arities.
+pub(super) fn tree_path_aux<'a>(arities: impl IntoIterator<Item = &'a usize>) -> usize {
+    let level = |&arity: &usize| match arity {
+        2 => 1 + 1 + 2 + POSEIDON_2.num_aux(),
+        _ => 3 + 7 + 2 + 20 + POSEIDON_8.num_aux(),
+    };
+    arities.into_iter().map(level).sum()
+}
+
+/// A path in the column tree or the replica tree, from a leaf that is a variable already. Levels are of arity 2 or 8.
+pub(super) fn tree_path(out: &mut WitnessBuilder, leaf: Scalar, proof: &MerkleProof) {
+    let mut current = leaf;
+    for level in proof.levels() {
+        current = match level.hashes.len() {
+            1 => {
+                let children = insert_2(out, current, level);
+                POSEIDON_2.hash(out, &children)
+            }
+            _ => {
+                let children = insert_8(out, current, level);
+                POSEIDON_8.hash(out, &children)
+            }
+        };
+    }
+    position(out, proof);
+}
+
+/// The public input of a path: the leaf's position, which is all the index bits.
+fn position(out: &mut WitnessBuilder, proof: &MerkleProof) {
+    let (mut position, mut weight) = (0, 1);
+    for level in proof.levels() {
+        position += weight * level.index as u64;
+        weight *= level.hashes.len() as u64 + 1;
+    }
+    out.input(Scalar::from(position));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_have_the_published_counts() {
+        let tree = DataTree::new();
+        assert_eq!((tree.children.aux, tree.padding.aux), (25_806, 19_014));
+    }
+}
