@@ -104,7 +104,7 @@ impl Set {
 }
 
 impl Cli {
-    /// Carries out the command; success is `false` if something is slower than it may be.
+    /// Carries out the command; the exit status is 1 if something is slower than it may be.
     ///
     /// # Errors
     /// Whatever keeps it from measuring.

@@ -7,7 +7,7 @@ use cuzk_benches::cli::Cli;
 
 fn main() -> ExitCode {
     match Cli::parse().run() {
-        Ok(outcome) => outcome.into(),
+        Ok(status) => status,
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::from(2)

@@ -5,6 +5,8 @@ use std::{
     process::{Command, Output},
 };
 
+use cuzk_synth::porep::{Claims, PorepTask};
+
 struct Place {
     dir: tempfile::TempDir,
 }
@@ -129,6 +131,27 @@ fn a_file_that_is_no_c1_output_ends_with_4() {
     let (code, _, err) = run(cuzk(&["prove", "--c1", c1, "--miner", "1000", "--sector", "1", "--hex"]));
     assert_eq!(code, 4);
     assert!(err.contains("no C1 output"), "{err}");
+}
+
+#[test]
+fn a_made_up_c1_output_is_good_input() {
+    let place = Place::new();
+    let path = place.dir.path().join("c1.json");
+    let out = path.to_str().expect("UTF-8");
+    let gen_c1 = |size: &str, variant: &str| {
+        let line = format!("gen-c1 --sector-size {size} --variant {variant} --sector 7 --seed 1 --out {out}");
+        run(cuzk(&line.split(' ').collect::<Vec<_>>()))
+    };
+    let (code, text, err) = gen_c1("8MiB", "v1_1");
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(text.contains("StackedDrg8MiBV1_1") && text.contains("proves nothing"), "{text}");
+    let claims = Claims { sector_size: 8 << 20, registered_proof: 6, sector_number: 7, miner_id: 1000 };
+    let payload = std::fs::read(&path).expect("readable");
+    PorepTask::check(&payload, &claims).expect("what gen-c1 makes is accepted");
+
+    let (code, _, err) = gen_c1("512MiB", "synthetic");
+    assert_eq!(code, 4);
+    assert!(err.contains("comm_r"), "{err}");
 }
 
 #[test]

@@ -7,7 +7,8 @@
 //! * [`r1cs`]: the constraint matrices of a circuit, recorded once and kept in a file; their values at a witness;
 //! * [`path`]: where in a circuit a constraint comes from;
 //! * [`assignment`]: witness and constraint values of one partition in plain form, the reference for both;
-//! * [`circuit`], [`registered`]: names and tables; [`sample`]: bundled C1 outputs.
+//! * [`circuit`], [`registered`]: names and tables;
+//! * [`sample`], [`phantom`]: C1 outputs, bundled real ones and made-up ones of any sector size.
 
 pub mod assignment;
 pub mod bitmap;
@@ -16,6 +17,7 @@ pub mod circuit;
 pub mod error;
 mod native;
 pub mod path;
+pub mod phantom;
 pub mod porep;
 pub mod r1cs;
 pub mod registered;

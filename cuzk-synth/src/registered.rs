@@ -36,6 +36,13 @@ impl Variant {
 }
 
 impl SealProof {
+    /// The proof of a sector size and a variant.
+    pub fn new(size: SectorSize, variant: Variant) -> Self {
+        // Both enumerations are in the order of the numbers.
+        let number = variant as u64 * SectorSize::ALL.len() as u64 + size as u64;
+        Self { number, size, variant }
+    }
+
     /// The proof of that number.
     pub fn from_number(number: u64) -> Option<Self> {
         let index = usize::try_from(number).ok()?;
@@ -112,6 +119,7 @@ mod tests {
             let config = upstream.as_v1_config();
             assert_eq!(config.porep_id[..8], number.to_le_bytes());
             assert_eq!(SealProof::from_name(&proof.name()), Some(proof));
+            assert_eq!(SealProof::new(proof.size, proof.variant), proof);
             assert_eq!(proof.require_built().is_err(), number >= 15, "number {number}");
         }
         assert_eq!(SealProof::from_number(20), None);

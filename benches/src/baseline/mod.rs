@@ -3,7 +3,7 @@
 //!
 //! * [`stats`]: from samples to a ratio with its spread
 //! * [`verdict`]: the rule that tells a slow-down from noise
-//! * [`file`]: `baseline.json`
+//! * [`file`]: what `baseline.json` says
 //! * [`lines`]: measurements from elsewhere, such as a GPU host
 //! * [`compare`]: measurements against a class of the file
 //! * [`trend`]: the history of a baseline, as text and as a picture

@@ -56,8 +56,11 @@ pub struct Operation {
     pub tier: Tier,
     /// What its time is compared with.
     pub calibration: Calibration,
-    prepare: Box<dyn Fn(&mut Candidates) -> Result<()>>,
+    prepare: Prepare,
 }
+
+/// Makes the input of an operation and adds its implementations.
+type Prepare = Box<dyn Fn(&mut Candidates) -> Result<()>>;
 
 /// One implementation of an operation, its input ready and its result checked.
 pub struct Candidate {

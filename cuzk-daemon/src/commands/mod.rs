@@ -4,6 +4,7 @@ mod c1;
 mod cancel;
 mod config;
 mod demo;
+mod gen_c1;
 mod params;
 mod progress;
 mod prove;
@@ -25,6 +26,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Status(args) => block_on(status::status(&args)),
         Command::Cancel(args) => block_on(cancel::cancel(&args)),
         Command::Demo(args) => demo::demo(&args),
+        Command::GenC1(args) => gen_c1::gen_c1(&args),
         Command::Params(command) => params::params(&command),
         Command::Config(command) => config::config(&command),
     }

@@ -1,11 +1,15 @@
 //! The node's envelope `{"SectorNum": n, "Phase1Out": "<base64>", "SectorSize": bytes}` around the C1 output, or the
 //! C1 output without it.
 
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    io::{self, BufWriter, IntoInnerError, Write},
+};
 
-use base64::{Engine, engine::general_purpose::STANDARD};
+use base64::{Engine, engine::general_purpose::STANDARD, write::EncoderWriter};
 use serde::Deserialize;
 
+use super::model::C1Output;
 use crate::error::InputError;
 
 /// What the envelope says, and the JSON inside.
@@ -23,12 +27,16 @@ pub struct Unwrapped<'a> {
 struct Envelope<'a> {
     #[serde(rename = "SectorNum")]
     sector_number: Option<u64>,
-    // A borrowed string: base64 needs no escapes, so nothing of these tens of megabytes is copied.
     #[serde(rename = "Phase1Out", borrow)]
-    phase1_out: Option<Cow<'a, str>>,
+    phase1_out: Option<Text<'a>>,
     #[serde(rename = "SectorSize")]
     sector_size: Option<u64>,
 }
+
+/// Base64 needs no escapes, so nothing of these tens of megabytes is copied. (Inside an `Option`, a `Cow` alone would be:
+/// it borrows only where the attribute stands right at it.)
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Takes the envelope off, if there is one. Fields that the envelope should not have are ignored, as nodes may add
 /// some.
@@ -39,7 +47,7 @@ pub fn unwrap(payload: &[u8]) -> Result<Unwrapped<'_>, InputError> {
     }
     let envelope: Envelope<'_> = serde_json::from_slice(payload)
         .map_err(|e| InputError::invalid(FIELD, json_reason("envelope", payload, &e)))?;
-    let Some(base64) = envelope.phase1_out else {
+    let Some(Text(base64)) = envelope.phase1_out else {
         // No `Phase1Out`: the C1 output itself.
         return Ok(Unwrapped { json: Cow::Borrowed(payload), sector_number: None, sector_size: None });
     };
@@ -47,6 +55,19 @@ pub fn unwrap(payload: &[u8]) -> Result<Unwrapped<'_>, InputError> {
         InputError::invalid("vanilla_proof.Phase1Out", format!("is not standard base64 with padding: {e}"))
     })?;
     Ok(Unwrapped { json: Cow::Owned(json), sector_number: envelope.sector_number, sector_size: envelope.sector_size })
+}
+
+/// Writes a C1 output in its envelope, as nodes send it.
+pub fn wrap(mut out: impl Write, c1: &C1Output, sector_number: u64, sector_size: u64) -> io::Result<()> {
+    write!(out, r#"{{"SectorNum":{sector_number},"Phase1Out":""#)?;
+    {
+        // JSON comes number by number; base64 takes it in larger pieces.
+        let mut json = BufWriter::new(EncoderWriter::new(&mut out, &STANDARD));
+        serde_json::to_writer(&mut json, c1)?;
+        json.into_inner().map_err(IntoInnerError::into_error)?.finish()?;
+    }
+    write!(out, r#"","SectorSize":{sector_size}}}"#)?;
+    out.flush()
 }
 
 /// Describes a JSON error by layer and byte offset, for input that is one long line.
@@ -76,6 +97,17 @@ mod tests {
         assert_eq!(&*inner.json, b"{}");
         assert_eq!(inner.sector_number, Some(7));
         assert_eq!(inner.sector_size, Some(2048));
+    }
+
+    #[test]
+    fn the_text_is_borrowed_unless_it_has_escapes() {
+        let borrowed = |json| {
+            let envelope: Envelope<'_> = serde_json::from_str(json).unwrap();
+            matches!(envelope.phase1_out, Some(Text(Cow::Borrowed("e30="))))
+        };
+        assert!(borrowed(r#"{"Phase1Out": "e30="}"#));
+        assert!(!borrowed(r#"{"Phase1Out": "e30\u003d"}"#));
+        assert_eq!(&*unwrap(br#"{"Phase1Out": "e30\u003d"}"#).unwrap().json, b"{}");
     }
 
     #[test]

@@ -3,9 +3,11 @@
 //! * [`envelope`]: bytes → the inner JSON, out of the node's envelope or bare;
 //! * [`model`]: the inner JSON as data;
 //! * [`shape`]: how many of everything a sector size asks for, and field elements in range;
+//! * `hash`: the hashes of labels and trees;
 //! * [`vanilla`]: the vanilla proofs themselves, so that a wrong node is named before a circuit is built on it.
 
 pub mod envelope;
+pub(crate) mod hash;
 pub mod model;
 pub mod shape;
 pub mod vanilla;

@@ -1,18 +1,20 @@
 //! The C1 output as the upstream library writes it (`filecoin_proofs_api::seal::SealCommitPhase1Output`), in types of
-//! our own: the upstream ones keep the fields that matter private and turn a value out of range into a panic.
+//! our own: the upstream ones keep the fields that matter private and turn a value out of range into a panic. What is
+//! written is what upstream would write, byte for byte.
 
 use std::fmt;
 
 use serde::{
-    Deserialize, Deserializer,
+    Deserialize, Deserializer, Serialize, Serializer,
     de::{SeqAccess, Visitor},
+    ser::SerializeStruct,
 };
 
 use super::envelope::json_reason;
-use crate::error::InputError;
+use crate::{circuit::SectorSize, error::InputError};
 
 /// A C1 output.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct C1Output {
     /// The registered seal proof by name.
     pub registered_proof: String,
@@ -31,7 +33,7 @@ pub struct C1Output {
 }
 
 /// The vanilla proofs, one list a partition, keyed by sector size.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[allow(missing_docs)]
 pub enum VanillaProofs {
     StackedDrg2KiBV1(Vec<Vec<ChallengeProof>>),
@@ -42,7 +44,7 @@ pub enum VanillaProofs {
 }
 
 /// The vanilla proof of one challenged node.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct ChallengeProof {
     /// The data node in the data tree (SHA-256, binary).
     pub comm_d_proofs: MerkleProof,
@@ -57,7 +59,7 @@ pub struct ChallengeProof {
 }
 
 /// Columns in the column tree.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct ColumnProofs {
     /// The challenged node's own.
     pub c_x: ColumnProof,
@@ -68,7 +70,7 @@ pub struct ColumnProofs {
 }
 
 /// One column and its path in the column tree (Poseidon).
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct ColumnProof {
     /// The labels.
     pub column: Column,
@@ -86,7 +88,7 @@ pub struct Column {
 }
 
 /// The labels that a label is the hash of.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct LabelingProof {
     /// 37 labels.
     pub parents: Vec<Node>,
@@ -97,14 +99,14 @@ pub struct LabelingProof {
 }
 
 /// A path in a tree that may consist of a base tree, joined by sub-trees, joined by a top tree.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct MerkleProof {
     /// Root, leaf and path.
     pub data: ProofData,
 }
 
 /// The three depths of composition.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[allow(missing_docs)]
 pub enum ProofData {
     Single { root: Node, leaf: Node, path: Path },
@@ -113,14 +115,14 @@ pub enum ProofData {
 }
 
 /// Levels, leaf side first.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct Path {
     /// One entry a level.
     pub path: Vec<Level>,
 }
 
 /// One level of a path.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct Level {
     /// The siblings, one less than the arity.
     pub hashes: Vec<Node>,
@@ -129,7 +131,7 @@ pub struct Level {
 }
 
 /// 32 bytes: a tree node, a commitment or a random value.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Node(pub [u8; 32]);
 
 /// Parses the inner JSON.
@@ -139,6 +141,17 @@ pub fn parse(json: &[u8]) -> Result<C1Output, InputError> {
 }
 
 impl VanillaProofs {
+    /// The proofs under the key of a sector size.
+    pub fn new(size: SectorSize, partitions: Vec<Vec<ChallengeProof>>) -> Self {
+        match size {
+            SectorSize::Kib2 => Self::StackedDrg2KiBV1(partitions),
+            SectorSize::Mib8 => Self::StackedDrg8MiBV1(partitions),
+            SectorSize::Mib512 => Self::StackedDrg512MiBV1(partitions),
+            SectorSize::Gib32 => Self::StackedDrg32GiBV1(partitions),
+            SectorSize::Gib64 => Self::StackedDrg64GiBV1(partitions),
+        }
+    }
+
     /// The key and the partitions.
     pub fn parts(&self) -> (&'static str, &[Vec<ChallengeProof>]) {
         match self {
@@ -185,6 +198,23 @@ impl MerkleProof {
             ProofData::Top { base_proof, sub_proof, top_proof, .. } => (base_proof, Some(sub_proof), Some(top_proof)),
         };
         std::iter::once(base).chain(sub).chain(top).flat_map(|path| &path.path)
+    }
+}
+
+impl Serialize for Column {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut column = serializer.serialize_struct("Column", 3)?;
+        column.serialize_field("index", &self.index)?;
+        column.serialize_field("rows", &self.rows)?;
+        // A type parameter that upstream writes, and insists on when it reads.
+        column.serialize_field("_h", &())?;
+        column.end()
+    }
+}
+
+impl Serialize for Node {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
     }
 }
 

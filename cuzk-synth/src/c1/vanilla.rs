@@ -5,18 +5,12 @@
 //! `storage_proofs_porep`'s `Proof::verify`, and one more: that labels are hashed from the very parents whose columns
 //! are opened.
 
-use ff::PrimeField;
-use filecoin_hashers::{
-    HashFunction,
-    poseidon::{PoseidonDomain, PoseidonFunction, PoseidonHasher},
-};
 use rayon::prelude::*;
-use sha2::{Digest, Sha256};
-use storage_proofs_porep::stacked::Column;
 
 use super::{
+    hash::{PoseidonMemo, column_hash, create_label, encode, in_turn, poseidon, sha256},
     model::{ChallengeProof, ColumnProof, LabelingProof, MerkleProof, Node},
-    shape::{DRG_PARENTS, LABEL_PARENTS, element},
+    shape::{DRG_PARENTS, LABEL_PARENTS},
 };
 use crate::error::InputError;
 
@@ -50,6 +44,7 @@ impl Statement<'_> {
                 ),
             ));
         }
+        let trees = Trees { comm_c, comm_r_last, hashes: PoseidonMemo::default() };
         let all: Vec<_> = partitions
             .iter()
             .enumerate()
@@ -57,7 +52,7 @@ impl Statement<'_> {
             .collect();
         let first_fault = all.par_iter().find_map_first(|&(k, i, proof)| {
             let node = self.challenges[k][i];
-            let fault = self.check(node, proof, &comm_c, &comm_r_last).err()?;
+            let fault = self.check(node, proof, &trees).err()?;
             Some(InputError::invalid(
                 format!("vanilla_proofs[{k}][{i}].{}", fault.part),
                 format!("partition {k}, challenge {i} (node {node}): {}", fault.what),
@@ -66,10 +61,10 @@ impl Statement<'_> {
         first_fault.map_or(Ok(()), Err)
     }
 
-    fn check(&self, node: usize, proof: &ChallengeProof, comm_c: &Node, comm_r_last: &Node) -> Result<(), Fault> {
+    fn check(&self, node: usize, proof: &ChallengeProof, trees: &Trees) -> Result<(), Fault> {
         let columns = &proof.replica_column_proofs;
         check_path("comm_d_proofs", &proof.comm_d_proofs, node, &self.comm_d, sha256)?;
-        check_path("comm_r_last_proof", &proof.comm_r_last_proof, node, comm_r_last, poseidon)?;
+        trees.check_path("comm_r_last_proof", &proof.comm_r_last_proof, node, &trees.comm_r_last)?;
 
         let parents = (self.parents)(node);
         let opened = columns.drg_parents.iter().chain(&columns.exp_parents);
@@ -78,9 +73,9 @@ impl Statement<'_> {
                 None => format!("replica_column_proofs.drg_parents[{i}]"),
                 Some(i) => format!("replica_column_proofs.exp_parents[{i}]"),
             };
-            check_column(column, parent as usize, comm_c).map_err(|fault| fault.within(&name()))?;
+            trees.check_column(column, parent as usize).map_err(|fault| fault.within(&name()))?;
         }
-        check_column(&columns.c_x, node, comm_c).map_err(|fault| fault.within("replica_column_proofs.c_x"))?;
+        trees.check_column(&columns.c_x, node).map_err(|fault| fault.within("replica_column_proofs.c_x"))?;
 
         let rows = &columns.c_x.column.rows;
         for (i, label) in proof.labeling_proofs.iter().enumerate() {
@@ -90,8 +85,7 @@ impl Statement<'_> {
         self.check_label(&proof.encoding_proof, node, rows.len(), proof, &rows[rows.len() - 1])
             .map_err(|fault| fault.within("encoding_proof"))?;
 
-        let key = element(&rows[rows.len() - 1]);
-        let encoded = Node((key + element(proof.comm_d_proofs.leaf())).to_repr());
+        let encoded = encode(&rows[rows.len() - 1], proof.comm_d_proofs.leaf());
         if encoded != *proof.comm_r_last_proof.leaf() {
             return Err(Fault::new(
                 "comm_r_last_proof",
@@ -118,7 +112,7 @@ impl Statement<'_> {
                 ),
             ));
         }
-        let parents = label_parents(proof, layer);
+        let parents = in_turn(parent_labels(proof, layer));
         if let Some(i) = (0..LABEL_PARENTS).find(|&i| label.parents[i] != *parents[i]) {
             return Err(Fault::new(format!("parents[{i}]"), "differs from the opened column of that parent"));
         }
@@ -139,39 +133,30 @@ pub(crate) fn parent_labels(proof: &ChallengeProof, layer: usize) -> impl Iterat
     own.chain(previous.into_iter().flat_map(|row| columns.exp_parents.iter().map(move |c| &c.column.rows[row])))
 }
 
-/// Those labels in turn, up to 37.
-fn label_parents(proof: &ChallengeProof, layer: usize) -> [&Node; LABEL_PARENTS] {
-    let distinct: Vec<&Node> = parent_labels(proof, layer).collect();
-    std::array::from_fn(|i| distinct[i % distinct.len()])
+/// The column and replica trees of a sector.
+struct Trees {
+    comm_c: Node,
+    comm_r_last: Node,
+    hashes: PoseidonMemo,
 }
 
-/// SHA256(replica id | layer, 4 bytes BE | node, 8 bytes BE | 20 zeros | 37 labels), cut to 254 bits.
-fn create_label(replica_id: &Node, layer: u32, node: u64, parents: &[&Node]) -> Node {
-    let mut hasher = Sha256::new();
-    hasher.update(replica_id.0);
-    hasher.update(layer.to_be_bytes());
-    hasher.update(node.to_be_bytes());
-    hasher.update([0; 20]);
-    for parent in parents {
-        hasher.update(parent.0);
+impl Trees {
+    fn check_column(&self, proof: &ColumnProof, node: usize) -> Result<(), Fault> {
+        if proof.column.index as usize != node {
+            return Err(Fault::new("column.index", format!("is {}, expected node {node}", proof.column.index)));
+        }
+        if column_hash(&proof.column.rows) != *proof.inclusion_proof.leaf() {
+            return Err(Fault::new(
+                "column",
+                format!("its hash is not the leaf {:?} of its path", proof.inclusion_proof.leaf()),
+            ));
+        }
+        self.check_path("inclusion_proof", &proof.inclusion_proof, node, &self.comm_c)
     }
-    truncated(hasher)
-}
 
-fn check_column(proof: &ColumnProof, node: usize, comm_c: &Node) -> Result<(), Fault> {
-    if proof.column.index as usize != node {
-        return Err(Fault::new("column.index", format!("is {}, expected node {node}", proof.column.index)));
+    fn check_path(&self, part: &str, proof: &MerkleProof, node: usize, root: &Node) -> Result<(), Fault> {
+        check_path(part, proof, node, root, |nodes| self.hashes.hash(nodes))
     }
-    let rows = proof.column.rows.iter().map(|row| PoseidonDomain::from(row.0));
-    let hash =
-        Column::<PoseidonHasher>::new(proof.column.index, rows.collect()).expect("a column takes any rows").hash();
-    if Node(hash.to_repr()) != *proof.inclusion_proof.leaf() {
-        return Err(Fault::new(
-            "column",
-            format!("its hash is not the leaf {:?} of its path", proof.inclusion_proof.leaf()),
-        ));
-    }
-    check_path("inclusion_proof", &proof.inclusion_proof, node, comm_c, poseidon)
 }
 
 /// Checks that a path leads from its leaf at position `node` to `root`.
@@ -180,7 +165,7 @@ fn check_path(
     proof: &MerkleProof,
     node: usize,
     root: &Node,
-    hash: fn(&[Node]) -> Node,
+    hash: impl Fn(&[Node]) -> Node,
 ) -> Result<(), Fault> {
     let (mut position, mut weight) = (0, 1);
     let mut current = *proof.leaf();
@@ -203,27 +188,6 @@ fn check_path(
         ));
     }
     Ok(())
-}
-
-fn sha256(nodes: &[Node]) -> Node {
-    let mut hasher = Sha256::new();
-    for node in nodes {
-        hasher.update(node.0);
-    }
-    truncated(hasher)
-}
-
-/// The digest with its two highest bits cleared, so that it is a field element.
-fn truncated(hasher: Sha256) -> Node {
-    let mut digest: [u8; 32] = hasher.finalize().into();
-    digest[31] &= 0x3f;
-    Node(digest)
-}
-
-fn poseidon(nodes: &[Node]) -> Node {
-    let bytes: Vec<u8> = nodes.iter().flat_map(|node| node.0).collect();
-    let hash: PoseidonDomain = <PoseidonFunction as HashFunction<_>>::hash(&bytes);
-    Node(hash.into())
 }
 
 /// What is wrong in the proof of one challenge.

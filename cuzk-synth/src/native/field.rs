@@ -54,7 +54,7 @@ fn reduce(t: [u64; 9]) -> Scalar {
     // Now x < T / R + r < 7.5 r < 14 2^254. With v = floor(x / 2^254) and 141 / 256 just below 2^254 / r, q = floor(141 v / 256)
     // has q r <= x, and x - q r < 1.6 r.
     let v = x[4] << 2 | x[3] >> 62;
-    let q = v * 141 >> 8;
+    let q = (v * 141) >> 8;
     let (mut carry, mut borrow) = (0, 0);
     for i in 0..4 {
         let multiple;

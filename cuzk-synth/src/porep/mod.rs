@@ -32,6 +32,7 @@ use request::{agree, check_commitments, check_names, check_replica_id};
 use sector::{Partitions, Sector};
 
 pub use request::prover_id;
+pub(crate) use request::replica_id;
 pub use shapes::{is_native, parameter_stem, path_of_constraint, record};
 
 /// What the request says besides the C1 output; each must agree with what is inside.
@@ -78,6 +79,8 @@ impl PorepTask {
             agree("sector_size", claims.sector_size, "the C1 output's SectorSize", size)?;
         }
         let c1 = model::parse(&unwrapped.json)?;
+        // Nearly as large as the payload, and of no more use.
+        drop(unwrapped);
         check_names(&c1, &seal)?;
         check_commitments(&c1)?;
         check_replica_id(&c1, &seal, claims)?;

@@ -70,28 +70,29 @@ pub(super) fn check_commitments(c1: &C1Output) -> Result<(), InputError> {
     Ok(())
 }
 
-pub(super) fn check_replica_id(c1: &C1Output, seal: &SealProof, claims: &Claims) -> Result<(), InputError> {
-    let config = seal.upstream().as_v1_config();
-    let expected = generate_replica_id::<DefaultTreeHasher, _>(
+/// The replica id: what the labels of a sector depend on.
+pub(crate) fn replica_id(seal: SealProof, claims: &Claims, ticket: &Node, comm_d: &Node) -> Node {
+    let id = generate_replica_id::<DefaultTreeHasher, _>(
         &prover_id(claims.miner_id),
         claims.sector_number,
-        &c1.ticket.0,
-        c1.comm_d.0,
-        &config.porep_id,
+        &ticket.0,
+        comm_d.0,
+        &seal.upstream().as_v1_config().porep_id,
     );
-    let expected: [u8; 32] = expected.into();
-    if expected == c1.replica_id.0 {
+    Node(id.into())
+}
+
+pub(super) fn check_replica_id(c1: &C1Output, seal: &SealProof, claims: &Claims) -> Result<(), InputError> {
+    let expected = replica_id(*seal, claims, &c1.ticket, &c1.comm_d);
+    if expected == c1.replica_id {
         Ok(())
     } else {
         Err(InputError::invalid(
             "replica_id",
             format!(
                 "the C1 output is not of sector {} of miner {}: its replica id is {:?}, \
-                 theirs with its ticket and comm_d would be {:?}",
-                claims.sector_number,
-                claims.miner_id,
-                c1.replica_id,
-                Node(expected)
+                 theirs with its ticket and comm_d would be {expected:?}",
+                claims.sector_number, claims.miner_id, c1.replica_id
             ),
         ))
     }

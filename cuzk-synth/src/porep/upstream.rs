@@ -93,3 +93,40 @@ where
 fn domains<D: From<[u8; 32]>>(nodes: &[Node]) -> Vec<D> {
     nodes.iter().map(|node| node.0.into()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use filecoin_proofs::constants::{SectorShape2KiB, SectorShape64GiB};
+    use serde::Serialize;
+
+    use super::*;
+    use crate::{
+        circuit::SectorSize,
+        phantom::PhantomSector,
+        registered::{SealProof, Variant},
+    };
+
+    /// Both write the same JSON.
+    fn converted<Tree>(size: SectorSize)
+    where
+        Tree: MerkleTreeTrait<Hasher = DefaultTreeHasher> + 'static,
+        stacked::Proof<Tree, DefaultPieceHasher>: Serialize,
+    {
+        let seal = SealProof::new(size, Variant::V1_1);
+        let sector = PhantomSector { seal, miner_id: 1000, sector_number: 1, seed: "conversion" };
+        let c1 = sector.c1_output().expect("interactive challenges are known beforehand");
+        let proof = &c1.vanilla_proofs.parts().1[0][1];
+        let text = |text: serde_json::Result<String>| text.expect("it can be written");
+        assert_eq!(
+            text(serde_json::to_string(&challenge::<Tree>(proof))),
+            text(serde_json::to_string(proof)),
+            "{size:?}"
+        );
+    }
+
+    #[test]
+    fn the_least_and_the_most_composed_trees() {
+        converted::<SectorShape2KiB>(SectorSize::Kib2);
+        converted::<SectorShape64GiB>(SectorSize::Gib64);
+    }
+}

@@ -188,7 +188,7 @@ unsafe fn load_signed_y<F: PointField>(table: *const Row<F>, entries: &[u32; 8])
     unsafe { F::load_rows(entries.map(|e| &raw const (*table.add((e & !NEGATIVE) as usize)).y)).negate_lanes(negative) }
 }
 
-/// Asks for all lines of a row, or of one coordinate of it.
+/// Asks for all lines of one coordinate of a row.
 #[inline]
 fn prefetch<const HINT: i32, R>(row: *const R) {
     for line in 0..size_of::<R>().div_ceil(64) {
@@ -224,13 +224,6 @@ unsafe impl<F: PointField> Additions<F> for TablePairs<'_, F> {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
-    unsafe fn x1(&self, v: usize) -> F {
-        // SAFETY: entries are rows of the table.
-        unsafe { load_x(self.table, &self.pairs[v].entries[0]) }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
     unsafe fn y(&self, v: usize) -> (F, F) {
         let [first, second] = &self.pairs[v].entries;
         // SAFETY: entries are rows of the table.
@@ -239,20 +232,12 @@ unsafe impl<F: PointField> Additions<F> for TablePairs<'_, F> {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
-    unsafe fn prefetch_row(&self, v: usize, row: usize) {
-        let Some(pair) = self.pairs.get(v) else { return };
-        let e = pair.entries[row / 8][row % 8];
-        // SAFETY: entries are rows of the table.
-        prefetch::<_MM_HINT_T1, _>(unsafe { self.table.add((e & !NEGATIVE) as usize) });
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
-    unsafe fn prefetch_x(&self, v: usize, quarter: usize) {
+    unsafe fn prefetch_x<const NEAR: bool>(&self, v: usize, quarter: usize) {
         let Some(pair) = self.pairs.get(v) else { return };
         for e in &pair.entries[quarter / 2][quarter % 2 * 4..][..4] {
             // SAFETY: entries are rows of the table.
-            prefetch::<_MM_HINT_T0, _>(unsafe { &raw const (*self.table.add((e & !NEGATIVE) as usize)).x });
+            let x = unsafe { &raw const (*self.table.add((e & !NEGATIVE) as usize)).x };
+            if NEAR { prefetch::<_MM_HINT_T0, _>(x) } else { prefetch::<_MM_HINT_T1, _>(x) }
         }
     }
 
@@ -297,13 +282,6 @@ unsafe impl<F: PointField> Additions<F> for Joins<'_, F> {
         let (a, b) = self.joins[v];
         // SAFETY: blocks of the chunk.
         unsafe { ((*self.blocks.add(a as usize)).x, (*self.blocks.add(b as usize)).x) }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
-    unsafe fn x1(&self, v: usize) -> F {
-        // SAFETY: a block of the chunk.
-        unsafe { (*self.blocks.add(self.joins[v].0 as usize)).x }
     }
 
     #[inline]

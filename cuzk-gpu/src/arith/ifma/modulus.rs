@@ -4,8 +4,8 @@ use super::lane::LIMB_MASK;
 
 /// Constants of a field with `N` limbs of 52 bits; R = 2^(52 N). Numbers are little-endian, all limbs below 2^52.
 pub struct Modulus<const N: usize> {
-    /// `multiples[k]` = k p, k = 0..=10.
-    pub multiples: [[u64; N]; 11],
+    /// `multiples[k]` = k p, k = 0..=8.
+    pub multiples: [[u64; N]; 9],
     /// 2^-52 mod p: folds a lowest limb t0 into the rest, since (t0 + 2^52 T) / 2^52 = T + t0 2^-52.
     pub fold: [u64; N],
     /// -p^-1 mod 2^52, for the one ordinary Montgomery step.
@@ -22,9 +22,9 @@ impl<const N: usize> Modulus<N> {
     /// Derives every constant from the prime, given as `W` little-endian words of 64 bits.
     pub const fn derive<const W: usize>(prime: [u64; W]) -> Self {
         let p = split(prime);
-        let mut multiples = [[0; N]; 11];
+        let mut multiples = [[0; N]; 9];
         let mut k = 1;
-        while k < 11 {
+        while k < 9 {
             multiples[k] = add(multiples[k - 1], p);
             k += 1;
         }

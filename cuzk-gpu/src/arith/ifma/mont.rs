@@ -137,7 +137,7 @@ macro_rules! montgomery_field {
                 self
             }
 
-            /// Raw a + K p. K up to 10.
+            /// Raw a + K p. K up to 8.
             #[inline]
             #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
             pub fn plus<const K: usize>(mut self) -> Self {

@@ -136,12 +136,6 @@ unsafe impl<F: PointField> Additions<F> for RunPlusBucket<'_, F> {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
-    unsafe fn x1(&self, v: usize) -> F {
-        self.run[v].x
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
     unsafe fn y(&self, v: usize) -> (F, F) {
         // SAFETY: rows of live buckets.
         let y = unsafe { F::load_rows(core::array::from_fn(|l| &raw const self.buckets.rows[self.bucket(v, l)].y)) };
@@ -175,12 +169,6 @@ unsafe impl<F: PointField> Additions<F> for AccPlusRun<'_, F> {
     #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
     unsafe fn x(&self, v: usize) -> (F, F) {
         (self.acc[v].x, self.run[v].x)
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
-    unsafe fn x1(&self, v: usize) -> F {
-        self.acc[v].x
     }
 
     #[inline]

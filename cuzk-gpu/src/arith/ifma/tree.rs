@@ -14,8 +14,8 @@ use super::point_field::{PointField, Row};
 use crate::arith::msm::lists::{Segment, Sums, cut_into_chunks};
 use crate::arith::parallel::{Scattered, drain};
 
-/// Entries per chunk: up to 1 MiB of G1 blocks, half of a second-level cache.
-const CHUNK: usize = 1 << 14;
+/// Entries per chunk: up to 2 MiB of G1 blocks.
+const CHUNK: usize = 1 << 15;
 
 /// See [`crate::arith::msm::Engine::sum_ordered`].
 ///

@@ -57,30 +57,37 @@ trait WordMachine {
     fn add<const N: usize>(&mut self, operands: [Self::Word; N]) -> Self::Word;
 }
 
+/// What a round's new `e` and `a` are the sums of. The circuit lays down the sums when the next round needs them: that of
+/// `e` at its start, that of `a` after `ch`.
+#[derive(Clone, Copy)]
+struct RoundSums<W> {
+    e: [W; 6],
+    a: [W; 7],
+}
+
 /// One block: the state after it.
 fn compress<M: WordMachine>(m: &mut M, state: [M::Word; 8], message: [M::Word; 16]) -> [M::Word; 8] {
     let w = expand(m, message);
     let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = state;
-    // The circuit lays down a round's sums `e` and `a` when the next round needs them: `e` at its start, `a` after `ch`.
-    let mut sums: Option<([M::Word; 6], [M::Word; 7])> = None;
+    let mut sums: Option<RoundSums<M::Word>> = None;
     for (i, &k) in K.iter().enumerate() {
-        if let Some((sum, _)) = sums {
-            e = m.add(sum);
+        if let Some(sums) = sums {
+            e = m.add(sums.e);
         }
         let s1 = [6, 11, 25].map(|by| m.rotr(e, by));
         let s1 = xor3(m, s1);
         let ch = m.ch(e, f, g);
-        if let Some((_, sum)) = sums {
-            a = m.add(sum);
+        if let Some(sums) = sums {
+            a = m.add(sums.a);
         }
         let s0 = [2, 13, 22].map(|by| m.rotr(a, by));
         let s0 = xor3(m, s0);
         let maj = m.maj(a, b, c);
         let k = m.constant(k);
-        sums = Some(([h, s1, ch, k, w[i], d], [h, s1, ch, k, w[i], s0, maj]));
+        sums = Some(RoundSums { e: [h, s1, ch, k, w[i], d], a: [h, s1, ch, k, w[i], s0, maj] });
         (b, c, d, f, g, h) = (a, b, c, e, f, g);
     }
-    let ([e0, e1, e2, e3, e4, e5], [a0, a1, a2, a3, a4, a5, a6]) = sums.expect("there are 64 rounds");
+    let RoundSums { e: [e0, e1, e2, e3, e4, e5], a: [a0, a1, a2, a3, a4, a5, a6] } = sums.expect("there are 64 rounds");
     [
         m.add([a0, a1, a2, a3, a4, a5, a6, state[0]]),
         m.add([state[1], b]),
