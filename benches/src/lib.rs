@@ -1,5 +1,12 @@
-//! Measurements beside bellperson: what both need, so that they get the same input.
+#![doc = include_str!("../README.md")]
 
-pub mod child;
-pub mod ratios;
-pub mod upstream;
+pub mod baseline;
+pub mod cli;
+mod compare;
+mod peers;
+pub mod rooms;
+pub mod run;
+mod upstream;
+
+// Brings the allocator of the daemon, for peers too.
+use cuzk_daemon as _;

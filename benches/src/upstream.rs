@@ -17,8 +17,9 @@ type Tree = SectorShape2KiB;
 type Compound = StackedCompound<Tree, DefaultPieceHasher>;
 type Circuit = StackedCircuit<Tree, DefaultPieceHasher>;
 
+/// A C1 output in the upstream library's own types.
 #[derive(Deserialize)]
-struct Output {
+pub(crate) struct Output {
     vanilla_proofs: BTreeMap<String, Vec<Vec<stacked::Proof<Tree, DefaultPieceHasher>>>>,
     comm_r: [u8; 32],
     comm_d: [u8; 32],
@@ -26,10 +27,22 @@ struct Output {
     seed: [u8; 32],
 }
 
-/// The circuit of a 2 KiB sample, with its values.
-pub fn circuit(sample: &Sample) -> Result<Circuit> {
+impl Output {
+    /// The replica commitment.
+    pub(crate) fn comm_r(&self) -> &[u8; 32] {
+        &self.comm_r
+    }
+}
+
+/// Reads a sample as the upstream library does.
+pub(crate) fn parse(sample: &Sample) -> Result<Output> {
     let json = envelope::unwrap(sample.c1)?.json;
-    let output: Output = serde_json::from_slice(&json)?;
+    Ok(serde_json::from_slice(&json)?)
+}
+
+/// The circuit of a 2 KiB sample, with its values.
+pub(crate) fn circuit(sample: &Sample) -> Result<Circuit> {
+    let output = parse(sample)?;
     let public = stacked::PublicInputs {
         replica_id: output.replica_id.into(),
         tau: Some(stacked::Tau { comm_d: output.comm_d.into(), comm_r: output.comm_r.into() }),
@@ -42,7 +55,7 @@ pub fn circuit(sample: &Sample) -> Result<Circuit> {
 }
 
 /// bellperson's own generator on the blank 2 KiB circuit.
-pub fn generate(sample: &Sample, trapdoor: &Trapdoor) -> Result<Parameters<Bls12>> {
+pub(crate) fn generate(sample: &Sample, trapdoor: &Trapdoor) -> Result<Parameters<Bls12>> {
     Ok(groth16::generate_parameters(
         Compound::blank_circuit(&public_params(sample)?),
         G1Projective::generator(),

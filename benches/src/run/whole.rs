@@ -1,4 +1,5 @@
-//! `peers prove` and `peers params`: the 2 KiB PoRep beside bellperson, same input, same machine, in turn.
+//! The 2 KiB PoRep beside bellperson, same input, same machine, in turn, each run in a process of its own, so that its peak
+//! memory is its own too.
 
 use std::{
     path::{Path, PathBuf},
@@ -9,96 +10,98 @@ use std::{
 use anyhow::{Result, ensure};
 use bellperson::groth16::{Parameters, create_random_proof_batch, prepare_verifying_key, verify_proof};
 use blstrs::Bls12;
-use clap::{Parser, Subcommand};
-use cuzk_benches::{
-    child::{Measured, Report, measure},
-    ratios, upstream,
-};
+use clap::{Args, ValueEnum};
 use cuzk_gpu::{
-    arith::backend::Backend,
+    arith::Backend,
     cpu::Cpu,
     device::Device,
     generate::{self, Trapdoor},
-    params::{Files, Library, Verdicts},
+    params::Files,
     prover::{Blinding, Partition},
 };
 use cuzk_synth::{
-    circuit::CircuitId,
-    circuit::SectorSize,
     porep::PorepTask,
     r1cs::{self, Check},
     sample,
 };
 use rand::rngs::OsRng;
 
-// Brings the allocator of the daemon, for bellperson too.
-use cuzk_daemon as _;
+use super::child::{Measured, Report, measure};
+use crate::{
+    rooms::{CIRCUIT, SEED, library},
+    upstream,
+};
 
-const CIRCUIT: CircuitId = CircuitId::porep(SectorSize::Kib2);
-const SEED: &str = "cuzk";
-
-#[derive(Parser)]
-#[command(about = "Compares with bellperson on the 2 KiB PoRep, in turn, each run in a process of its own")]
-struct Args {
+/// How whole runs are compared.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
     /// Folder of development parameters; made there if absent.
-    #[arg(long, global = true, default_value = "target/bench-params")]
+    #[arg(long, default_value = "target/bench-params")]
     params: PathBuf,
     /// Proofs in each process before the one that counts, as in a daemon that is at work.
-    #[arg(long, global = true, default_value_t = 0)]
+    #[arg(long, default_value_t = 0)]
     warm: usize,
     /// Rounds; each runs both.
-    #[arg(long, global = true, default_value_t = 1)]
+    #[arg(long, default_value_t = 1)]
     rounds: usize,
-    #[command(subcommand)]
-    what: What,
 }
 
-#[derive(Clone, Copy, Subcommand)]
-enum What {
-    /// One C2: synthesis and proof, parameters already open.
-    Prove,
-    /// Making the parameters.
-    Params,
-    /// The ratios of what `cargo bench -p cuzk-benches` measured last.
-    Ratios,
-    #[command(hide = true)]
+/// What one process does.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Part {
+    /// Our proof.
     ProveOurs,
-    #[command(hide = true)]
+    /// bellperson's proof.
     ProveBellperson,
-    #[command(hide = true)]
+    /// Our parameters.
     ParamsOurs,
-    #[command(hide = true)]
+    /// bellperson's parameters.
     ParamsBellperson,
 }
 
-fn main() -> Result<()> {
-    let args = Args::parse();
-    let dir = &args.params;
-    match args.what {
-        What::Prove => {
-            generate::ensure(CIRCUIT, SEED, dir, &|_| ())?;
-            library(dir).load(CIRCUIT, Backend::current())?;
-            compare(&args, "prove-ours", "prove-bellperson")
-        }
-        What::Params => compare(&args, "params-ours", "params-bellperson"),
-        What::Ratios => {
-            print!("{}", ratios::table(&ratios::collect(Path::new("target/criterion"))?));
-            Ok(())
-        }
-        What::ProveOurs => prove_ours(dir, args.warm)?.print(),
-        What::ProveBellperson => prove_bellperson(dir, args.warm)?.print(),
-        What::ParamsOurs => params_ours()?.print(),
-        What::ParamsBellperson => params_bellperson()?.print(),
-    }
+/// The command that a child runs.
+pub const CHILD: &str = "part";
+
+/// One C2 of each: synthesis and proof, parameters already open.
+///
+/// # Errors
+/// If parameters cannot be made, or a process fails.
+pub fn prove(options: &Options) -> Result<()> {
+    generate::ensure(CIRCUIT, SEED, &options.params, &|_| ())?;
+    library(&options.params).load(CIRCUIT, Backend::current())?;
+    compare(options, "prove-ours", "prove-bellperson")
 }
 
-fn compare(args: &Args, ours: &str, theirs: &str) -> Result<()> {
-    let dir = args.params.to_string_lossy();
+/// The parameters, made by each.
+///
+/// # Errors
+/// If a process fails.
+pub fn params(options: &Options) -> Result<()> {
+    compare(options, "params-ours", "params-bellperson")
+}
+
+/// What a child does.
+///
+/// # Errors
+/// Whatever goes wrong in it.
+pub fn child(part: Part, options: &Options) -> Result<()> {
+    let (dir, warm) = (&options.params, options.warm);
+    let report = match part {
+        Part::ProveOurs => prove_ours(dir, warm)?,
+        Part::ProveBellperson => prove_bellperson(dir, warm)?,
+        Part::ParamsOurs => params_ours()?,
+        Part::ParamsBellperson => params_bellperson()?,
+    };
+    report.print()
+}
+
+fn compare(options: &Options, ours: &str, theirs: &str) -> Result<()> {
+    let dir = options.params.to_string_lossy();
     println!("arithmetic: {:?}, {} threads", Backend::current(), std::thread::available_parallelism()?);
     println!("{:20} {:>10} {:>12}  parts", "", "seconds", "peak MiB");
-    for _ in 0..args.rounds {
+    for _ in 0..options.rounds {
         let row = |name: &str| -> Result<Measured> {
-            let measured = measure(&[name, "--params", &dir, "--warm", &args.warm.to_string()])?;
+            let measured = measure(&[CHILD, name, "--params", &dir, "--warm", &options.warm.to_string()])?;
             let parts: Vec<_> = measured.report.parts.iter().map(|(name, s)| format!("{name} {s:.2}")).collect();
             let peak = measured.peak_bytes >> 20;
             println!("{name:20} {:10.2} {peak:12}  {}", measured.report.seconds, parts.join(", "));
@@ -184,9 +187,4 @@ fn params_bellperson() -> Result<Report> {
     let mut file = std::io::BufWriter::new(tempfile::tempfile_in("target")?);
     params.write(&mut file)?;
     Ok(Report::new(begin.elapsed()).part("generation alone", generated))
-}
-
-/// As in a daemon that ran before: digests known, parameters converted.
-fn library(dir: &Path) -> Library {
-    Library::new(dir.to_owned(), true, Verdicts::load(dir.join("digests.json"))).with_cache(dir.to_owned())
 }
