@@ -20,7 +20,7 @@ use cuzk_gpu::{
     prover::{Blinding, Partition},
 };
 use cuzk_synth::{
-    porep::PorepTask,
+    porep::{PorepTask, is_native},
     r1cs::{self, Check},
     sample,
 };
@@ -123,6 +123,8 @@ fn prove_ours(dir: &Path, warm: usize) -> Result<Report> {
     let begin = Instant::now();
     let srs = library(dir).load(CIRCUIT, arithmetic)?;
     let r1cs = Arc::new(r1cs::open_or_record(CIRCUIT, &dir.join("porep-2k.r1cs"), || ())?);
+    // As the daemon does while it loads.
+    ensure!(is_native(CIRCUIT)?, "the native witness is not the circuit's");
     let loaded = begin.elapsed();
     let cpu = Device::new(Cpu::new(arithmetic));
     let prove = || -> Result<Report> {

@@ -1,11 +1,14 @@
 //! The operations of `kernels/field_ops.cuh`: inputs worth trying, and whether a result is right.
 
-use blst::blst_fp;
+use blst::{blst_fp, blst_fp2};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use super::fr_ops;
 use super::reference::{Curve, Field, G1, G2, Point, from_number};
+
+type Sample = fn(&mut ChaCha8Rng) -> (Vec<u32>, Vec<u32>);
+type Verify = fn(&[u32], &[u32], &[u32]) -> Result<(), String>;
 
 /// One operation. Its kernel is `check_` and its name.
 pub(super) struct Op {
@@ -14,9 +17,9 @@ pub(super) struct Op {
     /// Words of the first operand, the second, and the result.
     pub(super) words: [usize; 3],
     /// Draws operands.
-    pub(super) sample: fn(&mut ChaCha8Rng) -> (Vec<u32>, Vec<u32>),
+    pub(super) sample: Sample,
     /// Whether a result is right, for operands a and b; else what it should have been.
-    pub(super) verify: fn(&[u32], &[u32], &[u32]) -> Result<(), String>,
+    pub(super) verify: Verify,
 }
 
 impl Op {
@@ -100,8 +103,6 @@ macro_rules! fr_op {
         }
     };
 }
-
-use blst::blst_fp2;
 
 /// All of them, as in the header.
 pub(super) const OPS: &[Op] = &[
