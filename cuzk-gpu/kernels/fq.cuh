@@ -8,12 +8,6 @@
 #pragma once
 #include "carry.cuh"
 
-#ifndef __CUDACC__
-struct alignas(16) uint4 {
-    u32 x, y, z, w;
-};
-#endif
-
 #define FQ_WORDS 12
 
 struct fq {

@@ -1,4 +1,4 @@
-// Integer types and qualifiers for kernels. NVRTC has no <cstdint>; a host compiler may compile the arithmetic headers too.
+// Integer types, vectors of them, and qualifiers for kernels. NVRTC has no <cstdint>; a host compiler may compile the arithmetic headers too.
 #pragma once
 
 typedef unsigned char u8;
@@ -18,4 +18,8 @@ static_assert(sizeof(u32) == 4 && sizeof(u64) == 8, "the layouts in memory count
 #define FN static inline
 #define FN_MEMBER inline
 #define CONSTANT static const
+
+struct alignas(16) uint4 {
+    u32 x, y, z, w;
+};
 #endif
