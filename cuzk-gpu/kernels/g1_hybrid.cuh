@@ -48,10 +48,23 @@ FN affine<g1> g1h_load(const u32* q, bool negate)
     return r;
 }
 
-// g1h_add in the integer form: exact in every case. Its arguments are addresses, so that the caller's numbers stay in
-// registers.
-RARE void g1h_add_exact(g1h p, const u32* q, bool negate)
+// Whether any lane that is here says so. The rare functions are called by all lanes of a warp if one of them needs it, and
+// do nothing for the others: with the call in a branch that only some lanes take, the assembler (of CUDA 13.0) gave the
+// others wrong results, as the check of g1_add_hybrid showed.
+FN bool warp_any(bool here)
 {
+#ifdef __CUDACC__
+    return __any_sync(__activemask(), here);
+#else
+    return here;
+#endif
+}
+
+// g1h_add in the integer form, exact in every case; nothing if not `needed`. Its arguments are addresses, so that the
+// caller's numbers stay in registers.
+RARE void g1h_add_exact(g1h p, const u32* q, bool negate, bool needed)
+{
+    if (!needed) return;
     xyzz<g1> sum = g1h_get(p);
     point_add(sum, g1h_load(q, negate));
     g1h_set(p, sum);
@@ -69,7 +82,9 @@ FN void g1h_add(const g1h& p, const u32* q, bool negate)
     fqh_rows w = fqh_rows_mul(fqh_unpack64(xq), zz);
     fqh_rows_add(w, -1, fqh_get(x));
     const fqh h = fqh_rows_end(w);
-    if (fqh_maybe_zero(h) || zz.limbs[0] == 0 || xq.v[0] == 0) return g1h_add_exact(p, q, negate);
+    const bool special = fqh_maybe_zero(h) || zz.limbs[0] == 0 || xq.v[0] == 0;
+    if (warp_any(special)) g1h_add_exact(p, q, negate, special);
+    if (special) return;
     fqh_set(th, h);
     w = fqh_rows_mul(fqh_cneg(fqh_unpack64(fq_load(q + FQ_WORDS)), negate), zzz);
     fqh_rows_add(w, -1, fqh_get(y));

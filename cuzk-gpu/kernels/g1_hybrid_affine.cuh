@@ -65,9 +65,11 @@ FN void g1h_set_sum(const B& memory, u32 k, const g1h_packed& p)
 // What the sum of two points asks for.
 enum g1h_pair { G1H_ADD, G1H_DOUBLE, G1H_FIRST, G1H_SECOND, G1H_NOTHING };
 
+// G1H_ADD if not `needed`.
 template <class B>
-RARE g1h_pair g1h_pair_exact(B memory, u32 k)
+RARE g1h_pair g1h_pair_exact(B memory, u32 k, bool needed)
 {
+    if (!needed) return G1H_ADD;
     const g1h_packed p = g1h_sum(memory, k), q = g1h_point(memory, k);
     if (g1h_is_identity(q)) return G1H_FIRST;
     if (g1h_is_identity(p)) return G1H_SECOND;
@@ -76,10 +78,11 @@ RARE g1h_pair g1h_pair_exact(B memory, u32 k)
     return fq_eq(a.y, b.y) ? G1H_DOUBLE : G1H_NOTHING;
 }
 
-// 2 y and 3 x^2: denominator and numerator of a tangent.
+// 2 y and 3 x^2: denominator and numerator of a tangent. Nothing if not `needed`.
 template <class B>
-RARE void g1h_tangent(B memory, u32 k, fqh_ref denominator, fqh_ref numerator)
+RARE void g1h_tangent(B memory, u32 k, fqh_ref denominator, fqh_ref numerator, bool needed)
 {
+    if (!needed) return;
     const g1h_packed p = g1h_sum(memory, k);
     const fqh y = fqh_unpack(p.y), xx = fqh_sqr(fqh_unpack(p.x));
     fqh_set(denominator, fqh_normalise(fqh_sub(y, fqh_cneg(y, true))));
@@ -94,9 +97,11 @@ FN g1h_pair g1h_denominator(const B& memory, u32 k, fqh& d, const fqh_ref& slope
     u32 xp[FQ_WORDS], xq[FQ_WORDS];
     memory.sum_x(k, xp), memory.point_x(k, xq);
     d = fqh_sub(fqh_unpack(xq), fqh_unpack(xp));
-    if (!fqh_maybe_zero(d) && xp[0] != 0 && xq[0] != 0) return G1H_ADD;
-    const g1h_pair pair = g1h_pair_exact(memory, k);
-    if (pair == G1H_DOUBLE) g1h_tangent(memory, k, slope, other), d = fqh_get(slope);
+    const bool special = fqh_maybe_zero(d) || xp[0] == 0 || xq[0] == 0;
+    if (!warp_any(special)) return G1H_ADD;
+    const g1h_pair pair = g1h_pair_exact(memory, k, special);
+    if (warp_any(pair == G1H_DOUBLE)) g1h_tangent(memory, k, slope, other, pair == G1H_DOUBLE);
+    if (pair == G1H_DOUBLE) d = fqh_get(slope);
     return pair;
 }
 
