@@ -5,15 +5,14 @@
 #include <functional>
 #include <vector>
 
+#include "types.cuh"
+
 #define __global__
 #define __launch_bounds__(...)
 #define __shared__ static
 
 struct index {
     unsigned x, y, z;
-};
-struct uint4 {
-    unsigned x, y, z, w;
 };
 static index threadIdx, blockIdx;
 
