@@ -22,6 +22,7 @@ use super::{
 
 pub(super) fn add(operations: &mut Vec<Operation>) {
     for (log_n, tier) in [(16, Tier::Ci), (18, Tier::Full), (20, Tier::Full), (22, Tier::Full)] {
+        operations.push(Operation::new(["ntt", "fr"], power(log_n), tier, AllThreads, move |c| ntt(c, log_n)));
         operations
             .push(Operation::new(["quotient", "fr"], power(log_n), tier, AllThreads, move |c| quotient(c, log_n)));
     }
@@ -36,6 +37,35 @@ pub(super) fn add(operations: &mut Vec<Operation>) {
             add("g2", msm::<G2, G2Affine>);
         }
     }
+}
+
+/// One transform: from values on the domain to coefficients. Ours leaves them in bit-reversed order and times n, as H
+/// wants them; bellperson puts them in order and divides.
+fn ntt(candidates: &mut Candidates, log_n: u32) -> Result<()> {
+    let mut rng = StdRng::seed_from_u64(2);
+    let values: Arc<Vec<Scalar>> = Arc::new((0..1 << log_n).map(|_| Scalar::random(&mut rng)).collect());
+    let expected = bellperson_interpolation(&values);
+    let n = Scalar::from(1u64 << log_n);
+    for backend in Backend::available() {
+        let values = values.clone();
+        let run = move || FrVec::with_backend(backend, &values, log_n).interpolate();
+        let equals = |found: &FrVec| {
+            let found = found.to_scalars();
+            expected.iter().enumerate().all(|(k, x)| found[k.reverse_bits() >> (usize::BITS - log_n)] == x * n)
+        };
+        candidates.ours(name(backend), run, equals)?;
+    }
+    let bellperson = || {
+        let values = values.clone();
+        Ok(move || bellperson_interpolation(&values))
+    };
+    candidates.peer("bellperson", bellperson, |found| *found == expected)
+}
+
+fn bellperson_interpolation(values: &[Scalar]) -> Vec<Scalar> {
+    let mut domain = EvaluationDomain::from_coeffs(values.to_vec()).expect("the size is small");
+    domain.ifft(&Worker::new(), &mut None).expect("no device");
+    domain.into_coeffs()
 }
 
 /// H from the values of A and B on the domain. Ours takes six transforms, peers take seven, and C·w beside.

@@ -73,6 +73,19 @@ impl FrVec {
         }
     }
 
+    /// n times the coefficients of the polynomial that has these values on the domain of the n-th roots of unity, in
+    /// bit-reversed order: one of the six transforms of [`quotient_h`], as it is made there.
+    pub fn interpolate(mut self) -> Self {
+        match &mut self.form {
+            // SAFETY: the vector exists, so the instructions do.
+            Form::Ifma(values) => unsafe {
+                ifma::ntt::passes::natural_to_reversed(values, &ifma::ntt::twiddles::Twiddles::shared(self.log_n));
+            },
+            Form::Portable(values) => portable::quotient::interpolate(values),
+        }
+        self
+    }
+
     /// The elements as scalars.
     pub fn to_scalars(&self) -> Vec<Scalar> {
         match &self.form {

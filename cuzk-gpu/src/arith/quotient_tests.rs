@@ -142,3 +142,18 @@ fn conversion_and_back() {
         assert!(back[301..].iter().all(|s| *s == Scalar::ZERO));
     }
 }
+
+#[test]
+fn interpolation_is_the_plain_inverse_transform_in_reversed_order() {
+    let mut rng = StdRng::seed_from_u64(11);
+    for backend in Backend::available() {
+        for log_n in [1, 2, 7, 9, 13] {
+            let mut values = random(1 << log_n, &mut rng);
+            let found = FrVec::with_backend(backend, &values, log_n).interpolate().to_scalars();
+            interpolate(&mut values);
+            let n = Scalar::from(1 << log_n);
+            let place = |k: usize| k.reverse_bits() >> (usize::BITS - log_n);
+            assert!((0..1 << log_n).all(|k| found[place(k)] == values[k] * n), "{backend:?}, 2^{log_n}");
+        }
+    }
+}

@@ -40,6 +40,14 @@ pub(crate) fn quotient_h(mut a: Vec<Scalar>, mut b: Vec<Scalar>, c: Option<Vec<S
     join(m1, Fr::of_scalars(&m0), &powers, &factor.into(), log_n)
 }
 
+/// See [`crate::arith::FrVec::interpolate`].
+pub(crate) fn interpolate(values: &mut [Scalar]) {
+    let twiddles = twiddles(values.len().trailing_zeros());
+    let values = Fr::in_scalars(values);
+    natural_to_reversed(values, &twiddles);
+    values.par_iter_mut().with_min_len(CHUNK).for_each(|x| *x = x.canonical());
+}
+
 /// a b pointwise.
 fn product(a: &[Scalar], b: &[Scalar]) -> Vec<Scalar> {
     let mut product: Vec<Scalar> = huge_vec(a.len());
