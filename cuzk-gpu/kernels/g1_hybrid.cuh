@@ -2,6 +2,7 @@
 #pragma once
 #include "fq_hybrid_rows.cuh"
 #include "g1.cuh"
+#include "warp.cuh"
 
 // A point in XYZZ coordinates and room for two more numbers: six elements, one after the other, limbs `stride` apart.
 #define G1H_ELEMENTS 6
@@ -34,30 +35,12 @@ FN xyzz<g1> g1h_get(const g1h& p)
     return q;
 }
 
-#ifdef __CUDACC__
-#define RARE __device__ __noinline__
-#else
-#define RARE static
-#endif
-
 FN affine<g1> g1h_load(const u32* q, bool negate)
 {
     affine<g1> r;
     point_load(r, q);
     r.y = fq_cneg(r.y, negate);
     return r;
-}
-
-// Whether any lane that is here says so. The rare functions are called by all lanes of a warp if one of them needs it, and
-// do nothing for the others: with the call in a branch that only some lanes take, the assembler (of CUDA 13.0) gave the
-// others wrong results, as the check of g1_add_hybrid showed.
-FN bool warp_any(bool here)
-{
-#ifdef __CUDACC__
-    return __any_sync(__activemask(), here);
-#else
-    return here;
-#endif
 }
 
 // g1h_add in the integer form, exact in every case; nothing if not `needed`. Its arguments are addresses, so that the

@@ -14,6 +14,7 @@
 // is the identity or has the point's x, the lane adds alone, out of line.
 #include "g1.cuh"
 #include "msm.cuh"
+#include "warp.cuh"
 
 #define WARPS 4
 #define BATCH 4 // segments whose first points are loaded, or whose sums are stored, at once
@@ -57,9 +58,11 @@ FN void planes_store(char* to, const fq& a)
     }
 }
 
-// accumulator + point where a slope needs no difference: the accumulator is the identity, or both have the same x.
-__device__ __noinline__ void add_alone(char* accumulator, const char* point, u32 negative)
+// accumulator + point where a slope needs no difference: the accumulator is the identity, or both have the same x. Nothing
+// if not `needed`.
+RARE void add_alone(char* accumulator, const char* point, u32 negative, bool needed)
 {
+    if (!needed) return;
     affine<g1> q;
     point_load(q, point);
     q.y = fq_cneg(q.y, negative != 0);
@@ -162,18 +165,22 @@ FN void accumulate(const msm_accumulate_args& a)
                 fetch(k + 2, id2, ring_address + ahead);
                 copy_wait<2>();
                 u32 id = id0;
+                bool alone = false;
                 if (id != MSM_NONE) {
                     const fq x2 = planes_load(ring + slot), x1 = planes_load(ring + slot + 3 * PLANE);
                     const fq d = fq_sub(x2, x1);
                     if (fq_is_zero(x2)) {
                         id = MSM_NONE;
                     } else if (fq_is_zero(d) || fq_is_zero(x1)) {
-                        add_alone(accumulators + (u64)k * 6 * PLANE, point_address(a, id), id >> 31);
-                        id = MSM_NONE;
+                        alone = true;
                     } else {
                         planes_store(products + (u64)k * 3 * PLANE, run);
                         run = fq_mul(run, d);
                     }
+                }
+                if (__any_sync(0xffffffff, alone)) { // by whole warps, see warp.cuh
+                    add_alone(accumulators + (u64)k * 6 * PLANE, point_address(a, id), id >> 31, alone);
+                    if (alone) id = MSM_NONE;
                 }
                 ids[k * 32] = id;
                 id0 = id1, id1 = id2, id2 = id3, start3 = start4;

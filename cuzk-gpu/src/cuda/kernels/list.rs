@@ -44,6 +44,7 @@ embedded!(
     "sort.cuh",
     "spmv.cu",
     "types.cuh",
+    "warp.cuh",
 );
 
 /// Every module: a source, and the options that it is compiled with.
