@@ -1,4 +1,7 @@
-//! A plan's work on a device.
+//! A plan's work on a device: the calls, and what follows when all buckets have their sums.
+
+mod buckets;
+mod selection;
 
 use std::{marker::PhantomData, time::Duration};
 
@@ -68,14 +71,6 @@ pub struct Selected<'a> {
     pub values: Scalars<'a>,
     /// The query's public inputs: its first points and values.
     pub inputs: usize,
-}
-
-/// Sums of what is at these positions.
-#[derive(Clone, Copy)]
-struct Input<'a> {
-    points: u64,
-    index: u64,
-    start: DeviceSlice<'a, u32>,
 }
 
 /// One call: where it runs and on what.
@@ -303,235 +298,6 @@ impl<C: DeviceCurve> Msm<C> {
         Ok(())
     }
 
-    /// Sums of all buckets, to the pool from point `target` on.
-    fn bucket_sums(
-        &mut self,
-        call: &Call<'_>,
-        base: Base<'_>,
-        scalars: Scalars<'_>,
-        lists: Option<[DeviceSlice<'_, u32>; 2]>,
-        target: usize,
-    ) -> Result<(), CudaError> {
-        let Call { stream, arena } = *call;
-        let (gpu, windows) = (stream.gpu(), self.plan.windows.clone());
-        let (n, buckets) = (scalars.len, windows.buckets());
-        let pool = arena.slice(self.workspace.pool)?.range(target * C::POINT_BYTES..)?;
-        if n == 0 {
-            return pool.range(..buckets * C::POINT_BYTES)?.fill_bytes(stream, 0);
-        }
-        if n > self.plan.request.scalars || (lists.is_none() && (n > base.len || scalars.words.len() < 8 * n)) {
-            let what = format!("{n} scalars for {} points, planned for {}", base.len, self.plan.request.scalars);
-            return Err(gpu.misuse(what));
-        }
-        let pairs = n * windows.count();
-        let counts = arena.slice(self.workspace.counts)?;
-        let slices = |regions: [_; 2]| -> Result<[DeviceSlice<'_, u32>; 2], CudaError> {
-            Ok([arena.slice(regions[0])?, arena.slice(regions[1])?])
-        };
-        let (sorted, unsorted) = (slices(self.workspace.sorted)?, slices(self.workspace.unsorted)?);
-        let passes = windows.passes();
-        // The passes go to and fro, so that they end in `sorted`.
-        let ends = |pass: u32| if (passes - pass).is_multiple_of(2) { sorted } else { unsorted };
-        counts.fill_bytes(stream, 0)?;
-        let [scalar_list, point_list] = lists.map_or([0, 0], |lists| lists.map(|list| list.address()));
-        let args = Args::new().slice(scalars.words).value(n as u32).value(u32::from(scalars.montgomery));
-        let args = args.value(scalar_list).value(point_list).value(windows.kernel_argument(base.len)).value(passes);
-        let args = args.slice(ends(0)[0]).slice(ends(0)[1]).slice(counts);
-        let blocks = n.div_ceil(256).min(8 * self.plan.request.sms) as u32;
-        // SAFETY: scalars, lists and tables are inside of their buffers (checked above and by the caller), and the pairs
-        // are not more than planned for; so for all launches below.
-        unsafe {
-            self.kernels.digits.launch(stream, Grid::new(blocks, 256), &args)?;
-            self.mark(call, "digits")?;
-            self.kernels.sort_scan.launch(stream, Grid::new(passes, 256), &Args::new().slice(counts))?;
-            for pass in 0..passes {
-                let (status, ticket) = (arena.slice(self.workspace.status)?, self.word(arena, Word::Ticket)?);
-                self.kernels.sort_pass(stream, ends(pass), ends(pass + 1), pairs, pass, counts, status, ticket)?;
-            }
-            self.mark(call, "sort")?;
-            let start = arena.slice(self.workspace.bounds[0])?;
-            let args = Args::new().slice(sorted[0]).value(pairs as u32).value(buckets as u32).slice(start);
-            self.kernels.bounds.launch(stream, Grid::cover(pairs + 1, 256), &args)?;
-        }
-        let start = arena.slice(self.workspace.bounds[0])?.range(..buckets + 1)?;
-        let mut input = Input { points: base.points.address(), index: sorted[1].address(), start };
-        let mut cap = self.plan.cap;
-        for level in 0.. {
-            let Some(first_segment) = self.add_up(call, input, cap, level, pool)? else { break };
-            // What was cut is added up again, part by part.
-            input = Input {
-                points: arena.slice(self.workspace.parts[level % 2])?.address(),
-                index: 0,
-                start: first_segment,
-            };
-            cap = plan::MAX_LENGTH;
-        }
-        Ok(())
-    }
-
-    /// Sums of segments: of whole buckets, to `pool`, if none is longer than the cap. Else of their parts; returns where
-    /// each bucket's parts begin.
-    fn add_up<'a>(
-        &mut self,
-        call: &Call<'a>,
-        input: Input<'_>,
-        cap: u32,
-        level: usize,
-        pool: DeviceSlice<'_, u8>,
-    ) -> Result<Option<DeviceSlice<'a, u32>>, CudaError> {
-        let Call { stream, arena } = *call;
-        let buckets = self.plan.windows.buckets();
-        let tiles = arena.slice(self.workspace.tiles[0])?.range(..buckets.div_ceil(plan::SCAN_TILE))?;
-        let found = arena.slice(self.workspace.words)?.range(Word::Longest as usize..=Word::Segments as usize)?;
-        let longest = self.word(arena, Word::Longest)?;
-        let total = self.word(arena, Word::Segments)?;
-        found.fill_bytes(stream, 0)?;
-        let grid = Grid::new(tiles.len() as u32, 256);
-        let start = Args::new().slice(input.start).value(buckets as u32);
-        // SAFETY: every buffer has the size that the plan gave it for this many buckets and segments.
-        unsafe {
-            let args = start.clone().value(cap).slice(tiles).slice(longest);
-            self.kernels.count_segments.launch(stream, grid, &args)?;
-            let args = Args::new().slice(tiles).value(tiles.len() as u32).slice(total);
-            self.kernels.scan_tiles.launch(stream, Grid::new(1, 1024), &args)?;
-        }
-        found.download(stream, &mut self.found)?;
-        let cut = self.found[0] > cap;
-        let segments = if cut { self.found[1] as usize } else { buckets };
-        let first_segment = arena.slice(self.workspace.bounds[1 + level % 2])?.range(..buckets + 1)?;
-        let [starts, keys, numbers, keys_sorted, order] = self.workspace.segments.map(|region| arena.slice(region));
-        let (starts, keys, numbers, keys_sorted, order) = (starts?, keys?, numbers?, keys_sorted?, order?);
-        let counts = arena.slice(self.workspace.counts)?.range(..256)?;
-        counts.fill_bytes(stream, 0)?;
-        let (status, ticket) = (arena.slice(self.workspace.status)?, self.word(arena, Word::Ticket)?);
-        let ordered = arena.slice(self.workspace.starts)?;
-        // SAFETY: as above.
-        unsafe {
-            if cut {
-                let args = start.clone().value(cap).slice(tiles).slice(total).slice(first_segment);
-                self.kernels.place_segments.launch(stream, grid, &args)?;
-            }
-            let args = start.value(if cut { first_segment.address() } else { 0 }).value(segments as u32);
-            let args = args.slice(starts).slice(keys).slice(numbers).slice(counts);
-            self.kernels.cut_segments.launch(stream, Grid::cover(segments, 256), &args)?;
-            self.kernels.sort_scan.launch(stream, Grid::new(1, 256), &Args::new().slice(counts))?;
-            let (from, to) = ([keys, numbers], [keys_sorted, order]);
-            self.kernels.sort_pass(stream, from, to, segments, 0, counts, status, ticket)?;
-            let args = Args::new().slice(starts).slice(order).value(segments as u32).slice(ordered);
-            self.kernels.order_starts.launch(stream, Grid::cover(segments, 256), &args)?;
-        }
-        let sums = if cut { arena.slice(self.workspace.parts[level % 2])?.address() } else { pool.address() };
-        let accumulation = Accumulation {
-            points: input.points,
-            index: input.index,
-            starts: ordered.address(),
-            order: order.address(),
-            longer: counts.address(),
-            sums,
-            stride: 1,
-            ..self.accumulation(arena, segments)?
-        };
-        self.mark(call, "segments")?;
-        self.accumulate(stream, accumulation)?;
-        self.mark(call, "accumulate")?;
-        Ok(cut.then_some(first_segment))
-    }
-
-    /// Adds a streamed part's buckets to those of the parts before.
-    fn add_part(&self, call: &Call<'_>) -> Result<(), CudaError> {
-        let Call { stream, arena } = *call;
-        let (buckets, steps) = (self.plan.windows.buckets(), self.plan.reduction.steps.len());
-        let pool = arena.slice(self.workspace.pool)?.address();
-        self.consecutive(call, buckets)?;
-        let accumulation = Accumulation {
-            points: pool,
-            longer: self.lengths.all().address() + 1024 * steps as u64,
-            sums: pool,
-            stride: self.plan.part_buckets as u32,
-            ..self.accumulation(arena, buckets)?
-        };
-        self.accumulate(stream, accumulation)
-    }
-
-    /// Starts 0, 1, 2, ...
-    fn consecutive(&self, call: &Call<'_>, segments: usize) -> Result<(), CudaError> {
-        let starts = call.arena.slice(self.workspace.starts)?.range(..segments)?;
-        let args = Args::new().value(self.jobs_at(self.plan.reduction.steps.len())).value(1u32);
-        let args = args.value(segments as u32).slice(starts);
-        // SAFETY: the last job is there, and one word a segment is written.
-        unsafe { self.kernels.job_starts.launch(call.stream, Grid::cover(segments, 256), &args) }
-    }
-
-    /// Lists the query's variables that are in `set`.
-    fn select(
-        &self,
-        call: &Call<'_>,
-        witness: Selected<'_>,
-        set: DeviceSlice<'_, u32>,
-        points: DeviceSlice<'_, u32>,
-        values: Option<DeviceSlice<'_, u32>>,
-    ) -> Result<(), CudaError> {
-        let Call { stream, arena } = *call;
-        let words = set.len();
-        let mask = witness.mask.map_or(0, |mask| mask.address());
-        let most = 32 * self.workspace.lists[0].len().div_ceil(32);
-        if 32 * words > most || witness.mask.is_some_and(|mask| mask.len() != words) {
-            let what = format!("bitmaps of {words} words, planned for {most} variables");
-            return Err(stream.gpu().misuse(what));
-        }
-        let count = words.div_ceil(plan::SCAN_TILE).max(1);
-        let [in_mask, in_set, in_both] = self.workspace.tiles.map(|tiles| arena.slice(tiles));
-        let tiles = [in_mask?, in_set?, in_both?];
-        let totals = [Word::Passed, Word::Passed, Word::Listed];
-        let grid = Grid::new(count as u32, 256);
-        let args = Args::new().value(mask).slice(set).value(words as u32);
-        let args = args.slice(tiles[0]).slice(tiles[1]).slice(tiles[2]);
-        // SAFETY: the bitmaps have `words` words, the tiles' sums their places, and the lists room for as many variables
-        // as the plan says.
-        unsafe {
-            self.kernels.select_count.launch(stream, grid, &args)?;
-            for (sums, total) in tiles.iter().zip(totals) {
-                let args = Args::new().slice(*sums).value(count as u32).slice(self.word(arena, total)?);
-                self.kernels.scan_tiles.launch(stream, Grid::new(1, 1024), &args)?;
-            }
-            let args = args.value(witness.inputs as u32).value(witness.inputs as u32).slice(points);
-            let args = args.value(values.map_or(0, |values| values.address()));
-            self.kernels.select_list.launch(stream, grid, &args)
-        }
-    }
-
-    /// Deals the listed points to segments and adds them up.
-    fn deal(&mut self, call: &Call<'_>, base: Base<'_>, list: DeviceSlice<'_, u32>) -> Result<(), CudaError> {
-        let Call { stream, arena } = *call;
-        let dealt = self.plan.dealt;
-        if dealt == 0 {
-            return Ok(());
-        }
-        let longer = arena.slice(self.workspace.dealt_lengths)?;
-        let args = Args::new().slice(self.word(arena, Word::Listed)?).value(dealt as u32).slice(longer);
-        // SAFETY: writes 256 words, which are there.
-        unsafe { self.kernels.dealt_lengths.launch(stream, Grid::new(1, 256), &args)? };
-        self.consecutive(call, dealt)?;
-        let first = self.plan.windows.buckets() * C::POINT_BYTES;
-        let accumulation = Accumulation {
-            points: base.points.address(),
-            index: list.address(),
-            longer: longer.address(),
-            sums: arena.slice(self.workspace.pool)?.address() + first as u64,
-            stride: dealt as u32,
-            ..self.accumulation(arena, dealt)?
-        };
-        self.accumulate(stream, accumulation)?;
-        self.mark(call, "ones")
-    }
-
-    /// No bits in this call: their sums are the identity.
-    fn no_dealt(&self, call: &Call<'_>) -> Result<(), CudaError> {
-        let first = self.plan.windows.buckets() * C::POINT_BYTES;
-        let pool = call.arena.slice(self.workspace.pool)?;
-        pool.range(first..first + self.plan.dealt * C::POINT_BYTES)?.fill_bytes(call.stream, 0)
-    }
-
     /// From the pool to the sum.
     fn finish(&mut self, call: &Call<'_>) -> Result<C::Projective, CudaError> {
         let Call { stream, arena } = *call;
@@ -540,11 +306,9 @@ impl<C: DeviceCurve> Msm<C> {
         }
         let pool = arena.slice(self.workspace.pool)?;
         let starts = arena.slice(self.workspace.starts)?;
-        let mut first_job = 0;
         for (i, step) in self.plan.reduction.steps.iter().enumerate() {
-            let args = Args::new().value(self.jobs.all().address() + 16 * first_job as u64);
-            let args = args.value(step.jobs.len() as u32).value(step.segments).slice(starts);
-            first_job += step.jobs.len();
+            let args = Args::new().value(self.jobs_at(i)).value(step.jobs.len() as u32);
+            let args = args.value(step.segments).slice(starts);
             // SAFETY: the jobs are those of the step, whose points and sums are inside of the pool by the plan.
             unsafe { self.kernels.job_starts.launch(stream, Grid::cover(step.segments as usize, 256), &args)? };
             let accumulation = Accumulation {
