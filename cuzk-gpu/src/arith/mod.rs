@@ -18,6 +18,7 @@ mod memory;
 mod msm;
 mod parallel;
 mod portable;
+pub(crate) mod primes;
 mod storage;
 pub mod table;
 

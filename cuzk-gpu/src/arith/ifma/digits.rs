@@ -6,20 +6,16 @@ use std::ops::Range;
 use blst::blst_fr;
 use rayon::prelude::*;
 
-use super::fr::{Fr, PRIME};
+use super::fr::Fr;
 use super::lane::splat;
 use super::modulus::split;
 use crate::arith::msm::lists::NEGATIVE;
 use crate::arith::msm::windows::Windows;
 use crate::arith::parallel::Scattered;
+use crate::arith::primes::R;
 
 /// (r-1)/2 in 52-bit limbs.
-const HALF: [u64; 5] = split([
-    PRIME[0] >> 1 | PRIME[1] << 63,
-    PRIME[1] >> 1 | PRIME[2] << 63,
-    PRIME[2] >> 1 | PRIME[3] << 63,
-    PRIME[3] >> 1,
-]);
+const HALF: [u64; 5] = split([R[0] >> 1 | R[1] << 63, R[1] >> 1 | R[2] << 63, R[2] >> 1 | R[3] << 63, R[3] >> 1]);
 
 /// See [`crate::arith::msm::Engine::cut`]. About 1 ns per digit.
 ///

@@ -8,19 +8,10 @@ use super::lane::{LIMB_MASK, each, hi, hidden, lo, splat, transpose};
 use super::modulus::Modulus;
 use super::mont::{accumulate, accumulate_square, montgomery_field, reduce};
 use super::point_field::{PointField, forward, forward_limbwise};
-
-/// q = (z-1)^2 (z^4 - z^2 + 1)/3 + z with z = -0xd201000000010000.
-const PRIME: [u64; 6] = [
-    0xb9fe_ffff_ffff_aaab,
-    0x1eab_fffe_b153_ffff,
-    0x6730_d2a0_f6b0_f624,
-    0x6477_4b84_f385_12bf,
-    0x4b1b_a7b6_434b_acd7,
-    0x1a01_11ea_397f_e69a,
-];
+use crate::arith::primes;
 
 /// Constants of Fq.
-pub static FQ: Modulus<8> = Modulus::derive(PRIME);
+pub static FQ: Modulus<8> = Modulus::derive(primes::Q);
 
 montgomery_field!(
     /// Eight elements of Fq. q/R = 2^-35, so a product of factors below 16q is below 2.001q.

@@ -7,16 +7,13 @@ use blst::blst_fr;
 use super::lane::{LIMB_MASK, each, hi, hidden, lo, splat};
 use super::modulus::Modulus;
 use super::mont::{accumulate, accumulate_square, montgomery_field, reduce};
-
-/// r = z^4 - z^2 + 1 with z = -0xd201000000010000.
-pub const PRIME: [u64; 4] =
-    [0xffff_ffff_0000_0001, 0x53bd_a402_fffe_5bfe, 0x3339_d808_09a1_d805, 0x73ed_a753_299d_7d48];
+use crate::arith::primes;
 
 /// Limbs of an element.
 pub const FR_LIMBS: usize = 5;
 
 /// Constants of Fr.
-pub static FR: Modulus<5> = Modulus::derive(PRIME);
+pub static FR: Modulus<5> = Modulus::derive(primes::R);
 
 montgomery_field!(
     /// Eight elements of Fr. r/R = 0.0283: a product is below 2r + 0.0283 ab/r, e.g. below 2.23r for a < 8r and a

@@ -4,6 +4,7 @@ use blst::{blst_fp, blst_fp_eucl_inverse};
 
 use super::limbs::{self, Multiples};
 use super::mont::{Modulus, has_two_carry_chains, mul_compiled, mul6};
+use crate::arith::primes;
 
 /// An element as any representative below p + 2^380 < 1.62p; [`Fq::canonical`] is that of blst.
 ///
@@ -13,14 +14,7 @@ use super::mont::{Modulus, has_two_carry_chains, mul_compiled, mul6};
 pub struct Fq(pub [u64; 6]);
 
 /// p.
-pub static MODULUS: Modulus<6> = Modulus::new([
-    0xb9fe_ffff_ffff_aaab,
-    0x1eab_fffe_b153_ffff,
-    0x6730_d2a0_f6b0_f624,
-    0x6477_4b84_f385_12bf,
-    0x4b1b_a7b6_434b_acd7,
-    0x1a01_11ea_397f_e69a,
-]);
+pub static MODULUS: Modulus<6> = Modulus::new(primes::Q);
 
 static MULTIPLES: Multiples<6> = limbs::multiples(&MODULUS.prime);
 
@@ -58,15 +52,13 @@ impl Fq {
     /// a + b.
     #[inline]
     pub fn add(a: &Self, b: &Self) -> Self {
-        let (sum, carry) = limbs::add(&a.0, &b.0);
-        Self(limbs::reduce(&sum, carry.into(), &MULTIPLES))
+        Self(limbs::sum(&a.0, &b.0, &MULTIPLES))
     }
 
     /// a - b.
     #[inline]
     pub fn sub(a: &Self, b: &Self) -> Self {
-        let (difference, borrow) = limbs::sub(&a.0, &b.0);
-        Self(limbs::reduce(&difference, -i64::from(borrow), &MULTIPLES))
+        Self(limbs::difference(&a.0, &b.0, &MULTIPLES))
     }
 
     /// a - b - c.
@@ -90,10 +82,7 @@ impl Fq {
 
     /// The representative below p.
     pub fn canonical(&self) -> Self {
-        match limbs::sub(&self.0, &MODULUS.prime) {
-            (_, 1) => *self,
-            (reduced, _) => Self(reduced),
-        }
+        Self(limbs::canonical(&self.0, &MODULUS.prime))
     }
 
     /// Is it 0 modulo p?

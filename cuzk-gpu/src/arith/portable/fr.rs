@@ -4,6 +4,7 @@ use blstrs::Scalar;
 
 use super::limbs::{self, Multiples};
 use super::mont::{Modulus, has_two_carry_chains, mul_compiled, mul4};
+use crate::arith::primes;
 
 /// An element as *any* representative that four limbs hold; or, where it is said, a *tight* one: below r + 2^252 < 1.14r.
 /// A `Scalar` has the same layout, and is the representative below r.
@@ -12,8 +13,7 @@ use super::mont::{Modulus, has_two_carry_chains, mul_compiled, mul4};
 pub struct Fr(pub [u64; 4]);
 
 /// r.
-pub static MODULUS: Modulus<4> =
-    Modulus::new([0xffff_ffff_0000_0001, 0x53bd_a402_fffe_5bfe, 0x3339_d808_09a1_d805, 0x73ed_a753_299d_7d48]);
+pub static MODULUS: Modulus<4> = Modulus::new(primes::R);
 
 static MULTIPLES: Multiples<4> = limbs::multiples(&MODULUS.prime);
 
@@ -35,15 +35,13 @@ impl Fr {
     /// Tight a + b: below 2^257 before it is reduced.
     #[inline]
     pub fn add(a: &Self, b: &Self) -> Self {
-        let (sum, carry) = limbs::add(&a.0, &b.0);
-        Self(limbs::reduce(&sum, carry.into(), &MULTIPLES))
+        Self(limbs::sum(&a.0, &b.0, &MULTIPLES))
     }
 
     /// Tight a - b: above -2^256 before it is reduced.
     #[inline]
     pub fn sub(a: &Self, b: &Self) -> Self {
-        let (difference, borrow) = limbs::sub(&a.0, &b.0);
-        Self(limbs::reduce(&difference, -i64::from(borrow), &MULTIPLES))
+        Self(limbs::difference(&a.0, &b.0, &MULTIPLES))
     }
 
     /// The same number, tight.
@@ -55,11 +53,7 @@ impl Fr {
     /// The representative below r.
     #[inline]
     pub fn canonical(&self) -> Self {
-        let tight = self.tighten();
-        match limbs::sub(&tight.0, &MODULUS.prime) {
-            (_, 1) => tight,
-            (reduced, _) => Self(reduced),
-        }
+        Self(limbs::canonical(&self.tighten().0, &MODULUS.prime))
     }
 
     /// Scalars as elements.

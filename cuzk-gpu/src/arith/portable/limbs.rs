@@ -59,6 +59,29 @@ pub fn reduce<const N: usize>(limbs: &[u64; N], high: i64, multiples: &Multiples
     sub(limbs, &multiples[place as usize]).0
 }
 
+/// a + b modulo p, below p + g.
+#[inline(always)]
+pub fn sum<const N: usize>(a: &[u64; N], b: &[u64; N], multiples: &Multiples<N>) -> [u64; N] {
+    let (sum, carry) = add(a, b);
+    reduce(&sum, carry.into(), multiples)
+}
+
+/// a - b modulo p, below p + g.
+#[inline(always)]
+pub fn difference<const N: usize>(a: &[u64; N], b: &[u64; N], multiples: &Multiples<N>) -> [u64; N] {
+    let (difference, borrow) = sub(a, b);
+    reduce(&difference, -i64::from(borrow), multiples)
+}
+
+/// A number below 2p modulo p.
+#[inline(always)]
+pub fn canonical<const N: usize>(a: &[u64; N], p: &[u64; N]) -> [u64; N] {
+    match sub(a, p) {
+        (_, 1) => *a,
+        (reduced, _) => reduced,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,6 +12,8 @@ use group::{Curve as _, Group as _};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
+use crate::arith::primes;
+
 /// A field with the layout that kernels have in memory: words of 32 bits, Montgomery form, below p.
 pub(super) trait Field: Copy + PartialEq + std::fmt::Debug {
     /// Words of an element.
@@ -32,16 +34,6 @@ pub(super) trait Field: Copy + PartialEq + std::fmt::Debug {
         self == self.sub(self)
     }
 }
-
-/// p - 1, p - 2 and R mod p are among the values that are tried often.
-const MODULUS: [u64; 6] = [
-    0xb9fe_ffff_ffff_aaab,
-    0x1eab_fffe_b153_ffff,
-    0x6730_d2a0_f6b0_f624,
-    0x6477_4b84_f385_12bf,
-    0x4b1b_a7b6_434b_acd7,
-    0x1a01_11ea_397f_e69a,
-];
 
 /// The element of a number of 384 bits.
 pub(super) fn from_number(limbs: [u64; 6]) -> blst_fp {
@@ -110,7 +102,8 @@ impl Field for blst_fp {
     /// Often an extreme: of the number, or of its Montgomery form.
     fn random(rng: &mut ChaCha8Rng) -> Self {
         let minus = |k| {
-            let mut l = MODULUS;
+            // p - 1, p - 2 and R mod p are tried often.
+            let mut l = primes::Q;
             l[0] -= k;
             l
         };
