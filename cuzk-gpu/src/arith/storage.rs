@@ -8,9 +8,54 @@ use memmap2::{Advice, Mmap, UncheckedAdvice};
 use rayon::prelude::*;
 
 use crate::arith::memory::huge_vec;
+use crate::arith::msm::Points;
 
 /// Elements copied by one thread at a time: about half a megabyte of points.
 const COPY: usize = 1 << 12;
+
+/// The rows of a table, and which of them stand for the identity.
+pub struct Stored<R> {
+    rows: Storage<R>,
+    /// As [`Points::identities`].
+    identities: Vec<u64>,
+}
+
+impl<R: Copy + Send + Sync> Stored<R> {
+    /// Rows in memory; those of identities are meaningless.
+    pub fn in_memory(rows: Vec<R>, identities: Vec<u64>) -> Self {
+        Self { rows: Storage::Memory(rows), identities }
+    }
+
+    /// Rows in a part of a file, none the identity.
+    ///
+    /// # Safety
+    /// As [`Storage::mapped`].
+    pub unsafe fn mapped(map: Arc<Mmap>, bytes: Range<usize>) -> Self {
+        // SAFETY: the caller's.
+        Self { rows: unsafe { Storage::mapped(map, bytes) }, identities: Vec::new() }
+    }
+
+    /// The same in memory.
+    pub fn into_memory(self) -> Self {
+        Self { rows: self.rows.into_memory(), ..self }
+    }
+
+    /// Where the rows are.
+    pub fn storage(&self) -> &Storage<R> {
+        &self.rows
+    }
+
+    /// For sums.
+    pub fn points(&self) -> Points<'_, R> {
+        Points { rows: &self.rows, identities: &self.identities }
+    }
+
+    /// The rows as they are in memory.
+    pub fn as_bytes(&self) -> &[u8] {
+        // SAFETY: rows are limbs and nothing else, without padding.
+        unsafe { core::slice::from_raw_parts(self.rows.as_ptr().cast(), size_of_val(&self.rows[..])) }
+    }
+}
 
 /// Elements that are limbs and nothing else: any bits make one.
 pub enum Storage<T> {

@@ -8,18 +8,17 @@ use memmap2::Mmap;
 
 use crate::arith::backend::Backend;
 use crate::arith::curve::{Curve, G1, G2};
-use crate::arith::ifma::{self, Ifma};
-use crate::arith::memory::huge_copy;
-use crate::arith::msm::{Points, identities, pippenger, select};
+use crate::arith::ifma::Ifma;
+use crate::arith::msm::{Engine, identities, pippenger, select};
 use crate::arith::portable::Portable;
-use crate::arith::storage::Storage;
+use crate::arith::storage::Stored;
 
 /// Points in the form that a backend works on. Identities are allowed, anywhere.
 pub enum Table<C: Curve> {
     /// 128-byte (G1) or 256-byte (G2) rows.
-    Ifma(ifma::rows::Rows<C>),
+    Ifma(Stored<<Ifma as Engine<C>>::Row>),
     /// Points as they came.
-    Portable(Storage<C::Affine>),
+    Portable(Stored<<Portable as Engine<C>>::Row>),
 }
 
 /// Points of G1, e.g. one query of the Groth16 parameters.
@@ -37,10 +36,15 @@ impl<C: Curve> Table<C> {
     /// A table in the form of `backend`, or of `Portable` where the machine lacks the instructions.
     pub fn with_backend(backend: Backend, points: &[C::Affine]) -> Self {
         assert!(points.len() < 1 << 31, "row numbers have 31 bits");
+        let identities = identities::<C>(points);
         match backend.checked() {
             // SAFETY: `checked` saw the instructions. So it was for every table of this variant, in what follows.
-            Backend::Ifma => Self::Ifma(unsafe { ifma::rows::Rows::new(points) }),
-            Backend::Portable => Self::Portable(Storage::Memory(huge_copy(points))),
+            Backend::Ifma => Self::Ifma(Stored::in_memory(unsafe { <Ifma as Engine<C>>::rows(points) }, identities)),
+            Backend::Portable => {
+                // SAFETY: scalar code runs anywhere.
+                let rows = unsafe { <Portable as Engine<C>>::rows(points) };
+                Self::Portable(Stored::in_memory(rows, identities))
+            }
         }
     }
 
@@ -48,7 +52,7 @@ impl<C: Curve> Table<C> {
     pub fn len(&self) -> usize {
         match self {
             Self::Ifma(rows) => rows.points().rows.len(),
-            Self::Portable(points) => points.len(),
+            Self::Portable(points) => points.points().rows.len(),
         }
     }
 
@@ -62,9 +66,9 @@ impl<C: Curve> Table<C> {
     pub(crate) unsafe fn mapped(backend: Backend, file: Arc<Mmap>, bytes: Range<usize>) -> Self {
         match backend.checked() {
             // SAFETY: the caller's; limbs may be any bits.
-            Backend::Ifma => Self::Ifma(ifma::rows::Rows::stored(unsafe { Storage::mapped(file, bytes) })),
+            Backend::Ifma => Self::Ifma(unsafe { Stored::mapped(file, bytes) }),
             // SAFETY: likewise.
-            Backend::Portable => Self::Portable(unsafe { Storage::mapped(file, bytes) }),
+            Backend::Portable => Self::Portable(unsafe { Stored::mapped(file, bytes) }),
         }
     }
 
@@ -80,7 +84,7 @@ impl<C: Curve> Table<C> {
     pub(crate) fn will_need(&self) {
         match self {
             Self::Ifma(rows) => rows.storage().will_need(),
-            Self::Portable(points) => points.will_need(),
+            Self::Portable(points) => points.storage().will_need(),
         }
     }
 
@@ -88,15 +92,15 @@ impl<C: Curve> Table<C> {
     pub(crate) fn release(&self) {
         match self {
             Self::Ifma(rows) => rows.storage().release(),
-            Self::Portable(points) => points.release(),
+            Self::Portable(points) => points.storage().release(),
         }
     }
 
     /// Bytes a point takes in the form of `backend`.
     pub fn point_bytes(backend: Backend) -> usize {
         match backend {
-            Backend::Ifma => size_of::<ifma::point_field::Row<C::Field>>(),
-            Backend::Portable => size_of::<C::Affine>(),
+            Backend::Ifma => size_of::<<Ifma as Engine<C>>::Row>(),
+            Backend::Portable => size_of::<<Portable as Engine<C>>::Row>(),
         }
     }
 
@@ -104,10 +108,7 @@ impl<C: Curve> Table<C> {
     pub fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Ifma(rows) => rows.as_bytes(),
-            // SAFETY: an affine point of blst is its coordinates' limbs, without padding.
-            Self::Portable(points) => unsafe {
-                core::slice::from_raw_parts(points.as_ptr().cast(), size_of_val(&points[..]))
-            },
+            Self::Portable(points) => points.as_bytes(),
         }
     }
 
@@ -142,10 +143,7 @@ impl<C: Curve> Table<C> {
             // SAFETY: the table exists, so the instructions do; the callers have compared the indices with the length.
             Self::Ifma(rows) => unsafe { pippenger::msm::<C, Ifma>(rows.points(), indices, scalars) },
             // SAFETY: scalar code runs anywhere; the indices as above.
-            Self::Portable(points) => unsafe {
-                let (rows, identities) = (C::as_points(points), &identities::<C>(points));
-                pippenger::msm::<C, Portable>(Points { rows, identities }, indices, scalars)
-            },
+            Self::Portable(points) => unsafe { pippenger::msm::<C, Portable>(points.points(), indices, scalars) },
         }
     }
 
@@ -156,10 +154,7 @@ impl<C: Curve> Table<C> {
             // SAFETY: the table exists, so the instructions do.
             Self::Ifma(rows) => unsafe { select::sum_selected::<C, Ifma>(rows.points(), bitmap) },
             // SAFETY: scalar code runs anywhere.
-            Self::Portable(points) => unsafe {
-                let (rows, identities) = (C::as_points(points), &identities::<C>(points));
-                select::sum_selected::<C, Portable>(Points { rows, identities }, bitmap)
-            },
+            Self::Portable(points) => unsafe { select::sum_selected::<C, Portable>(points.points(), bitmap) },
         }
     }
 }

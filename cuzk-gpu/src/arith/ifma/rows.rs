@@ -7,54 +7,9 @@ use rayon::prelude::*;
 use super::point_field::{PointField, Row};
 use crate::arith::curve::Curve;
 use crate::arith::memory::huge_vec;
-use crate::arith::msm::{Points, identities};
-use crate::arith::storage::Storage;
 
-/// Points as 128-byte (G1) or 256-byte (G2) rows, canonical, Montgomery form with R = 2^416.
-pub struct Rows<C: Curve> {
-    rows: Storage<Row<C::Field>>,
-    /// Bit i: point i is the identity, its row is meaningless. Empty if there is none, which is the common case.
-    identities: Vec<u64>,
-}
-
-impl<C: Curve> Rows<C> {
-    /// Converts points in parallel; about 30 ns each.
-    ///
-    /// # Safety
-    /// The machine has the AVX-512 features.
-    pub unsafe fn new(points: &[C::Affine]) -> Self {
-        // SAFETY: the caller's.
-        Self { rows: Storage::Memory(unsafe { rows_of_points::<C>(points) }), identities: identities::<C>(points) }
-    }
-
-    /// Rows in a file, none of them the identity.
-    pub(crate) fn stored(rows: Storage<Row<C::Field>>) -> Self {
-        Self { rows, identities: Vec::new() }
-    }
-
-    /// Where the rows are.
-    pub(crate) fn storage(&self) -> &Storage<Row<C::Field>> {
-        &self.rows
-    }
-
-    /// The same rows in memory.
-    pub(crate) fn into_memory(self) -> Self {
-        Self { rows: self.rows.into_memory(), ..self }
-    }
-
-    /// The rows as bytes: 64-bit little-endian limbs, no padding.
-    pub fn as_bytes(&self) -> &[u8] {
-        // SAFETY: a row is an array of limbs and nothing else.
-        unsafe { core::slice::from_raw_parts(self.rows.as_ptr().cast(), size_of_val(&self.rows[..])) }
-    }
-
-    /// For sums.
-    pub fn points(&self) -> Points<'_, Row<C::Field>> {
-        Points { rows: &self.rows, identities: &self.identities }
-    }
-}
-
-/// Rows of points; those of identities are meaningless.
+/// Points as 128-byte (G1) or 256-byte (G2) rows, canonical, Montgomery form with R = 2^416; rows of identities are
+/// meaningless. In parallel, about 30 ns each.
 ///
 /// # Safety
 /// The machine has the AVX-512 features.

@@ -36,7 +36,7 @@ pub unsafe trait Engine<C: Curve> {
     /// An affine point that is not the identity.
     type Row: Copy + Default + Send + Sync;
 
-    /// Rows of points, none the identity.
+    /// Rows of points, in memory that suits a table; those of identities are meaningless.
     unsafe fn rows(points: &[C::Affine]) -> Vec<Self::Row>;
 
     /// The points of rows, in blst's form.

@@ -29,6 +29,7 @@ use std::ops::Range;
 use blst::blst_fr;
 
 use crate::arith::curve::Curve;
+use crate::arith::memory::huge_copy;
 use crate::arith::msm::Engine;
 use crate::arith::msm::lists::{Segment, Sums};
 use crate::arith::msm::windows::Windows;
@@ -42,7 +43,7 @@ unsafe impl<C: Curve> Engine<C> for Portable {
     type Row = Point<C::Coordinate>;
 
     unsafe fn rows(points: &[C::Affine]) -> Vec<Self::Row> {
-        C::as_points(points).to_vec()
+        huge_copy(C::as_points(points))
     }
 
     unsafe fn to_affine(rows: &[Self::Row]) -> Vec<C::Affine> {
