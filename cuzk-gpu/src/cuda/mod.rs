@@ -9,7 +9,7 @@
 //! * [`kernels`]: kernel sources, their compilation and the files that it leaves;
 //! * [`field`]: fields and curves, checked and measured;
 //! * [`harness`]: checks and benches that run on a device;
-//! * [`msm`]: multi-scalar multiplication;
+//! * [`msm`]: multi-scalar multiplication; [`points`]: points of parameter files to the form of kernels;
 //! * [`error`]: what can go wrong.
 //!
 //! Rules: every call is checked; nothing here synchronizes with a whole device after start-up (waits are on streams and
@@ -17,6 +17,8 @@
 
 pub mod arena;
 pub mod driver;
+#[cfg(test)]
+mod emulation;
 pub mod error;
 pub mod field;
 pub mod fr;
@@ -27,6 +29,7 @@ pub mod launch;
 pub mod memory;
 pub mod msm;
 pub mod ntt;
+pub mod points;
 pub mod spmv;
 pub mod stream;
 
