@@ -6,8 +6,7 @@ use std::{
 };
 
 use crate::{
-    prover::{Backend, Blinding, Partition, ProveError, epilogue},
-    srs::Srs,
+    prover::{Backend, Blinding, Partition, ProveError, ProvingKey, epilogue},
     timing::{Phase, Timings},
 };
 use bellperson::groth16::Proof;
@@ -38,27 +37,27 @@ impl<B: Backend> Device<B> {
     /// [`ProveError::Input`] if the parameters are of another circuit, else what the backend says.
     pub fn prove(
         &self,
-        srs: &Srs,
+        key: &B::Key,
         partition: Partition,
         blinding: Blinding,
     ) -> Result<(Proof<Bls12>, Timings), ProveError> {
         partition.is_whole()?;
-        srs.fits(&partition.r1cs).map_err(ProveError::Input)?;
+        key.fits(&partition.r1cs).map_err(ProveError::Input)?;
         let mut timings = Timings::default();
-        let staged = timings.measure(Phase::Stage, || self.backend.stage(srs, partition))?;
+        let staged = timings.measure(Phase::Stage, || self.backend.stage(key, partition))?;
 
         let waiting = Instant::now();
         let guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         let locked = Instant::now();
         timings.push(Phase::LockWait, waiting, locked);
-        let kernels = self.backend.kernels(srs, staged, &mut timings);
+        let kernels = self.backend.kernels(key, staged, &mut timings);
         // The end is taken before the release, so that the intervals of two holders never overlap.
         timings.push(Phase::LockHold, locked, Instant::now());
         drop(guard);
 
         let (sums, rest) = kernels?;
-        let b_g2 = timings.measure(Phase::MsmBG2, || self.backend.b_g2(srs, rest))?;
-        let proof = timings.measure(Phase::Epilogue, || epilogue(&srs.vk, &sums, b_g2, blinding))?;
+        let b_g2 = timings.measure(Phase::MsmBG2, || self.backend.b_g2(key, rest))?;
+        let proof = timings.measure(Phase::Epilogue, || epilogue(key.vk(), &sums, b_g2, blinding))?;
         Ok((proof, timings))
     }
 }
@@ -79,6 +78,7 @@ mod tests {
     use super::*;
     use crate::{
         prover::KernelSums,
+        srs::Srs,
         timing::Interval,
         toy::{Toy, trapdoor},
     };
@@ -91,6 +91,7 @@ mod tests {
     }
 
     impl Backend for Choreography {
+        type Key = Srs;
         type Staged = ();
         type Rest = usize;
 
@@ -158,6 +159,7 @@ mod tests {
     fn a_panic_in_the_kernels_leaves_the_device_usable() {
         struct PanicsOnce(AtomicUsize);
         impl Backend for PanicsOnce {
+            type Key = Srs;
             type Staged = ();
             type Rest = ();
             fn name(&self) -> &str {

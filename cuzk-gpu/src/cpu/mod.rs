@@ -1,6 +1,6 @@
 //! The backend that needs no device: all phases on the host's cores.
 
-mod selection;
+pub(crate) mod selection;
 
 use std::sync::Arc;
 
@@ -66,6 +66,7 @@ impl Cpu {
 }
 
 impl Backend for Cpu {
+    type Key = Srs;
     type Staged = Staged;
     type Rest = Selection;
 
