@@ -77,6 +77,7 @@ mod tests {
 
     use super::*;
     use crate::{
+        arith::Backend as Arithmetic,
         prover::KernelSums,
         srs::Srs,
         timing::Interval,
@@ -132,7 +133,7 @@ mod tests {
 
     #[test]
     fn kernel_phases_take_turns_and_tails_overlap_them() {
-        let srs = Arc::new(Toy::srs(&toy().reference_parameters(&trapdoor())));
+        let srs = Arc::new(Toy::srs(&toy().reference_parameters(&trapdoor()), Arithmetic::current()));
         let device = Arc::new(Device::new(Choreography {
             tail_meets_kernels: Barrier::new(2),
             kernels_entered: AtomicUsize::new(0),
@@ -177,7 +178,7 @@ mod tests {
                 Ok(G2Projective::generator())
             }
         }
-        let srs = Arc::new(Toy::srs(&toy().reference_parameters(&trapdoor())));
+        let srs = Arc::new(Toy::srs(&toy().reference_parameters(&trapdoor()), Arithmetic::current()));
         let device = Arc::new(Device::new(PanicsOnce(AtomicUsize::new(0))));
         let prove = || {
             let (srs, device) = (srs.clone(), device.clone());

@@ -5,6 +5,7 @@
 //! * [`generate`]: development parameters;
 //! * [`prover`]: the seam between the phases of a proof and whatever computes them;
 //! * [`device`]: one lock a device, held around the kernel phase only, and the timings;
+//! * [`health`], [`fleet`]: which devices may be given work, and where a partition goes that one of them failed;
 //! * [`cpu`]: the backend that needs no device;
 //! * [`arith`]: the arithmetic it stands on;
 //! * [`cuda`]: NVIDIA devices, their kernels, and the programs that check and measure them.
@@ -13,11 +14,12 @@ pub mod arith;
 pub mod cpu;
 pub mod cuda;
 pub mod device;
+pub mod fleet;
 pub mod generate;
+pub mod health;
 pub mod params;
 pub mod prover;
 pub mod srs;
 pub mod timing;
 
-#[cfg(test)]
 mod toy;

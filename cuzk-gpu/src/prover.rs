@@ -26,13 +26,13 @@ pub enum ProveError {
 
 /// A device that failed a partition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("device {device}: {fault}: {what}")]
+#[error("{fault}: {what}")]
 pub struct DeviceError {
     /// The device.
     pub device: String,
     /// In which way.
     pub fault: Fault,
-    /// What happened, with sizes and names.
+    /// What happened, with the device's name and sizes.
     pub what: String,
 }
 

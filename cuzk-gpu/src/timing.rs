@@ -11,6 +11,12 @@ pub enum Phase {
     LockWait,
     /// Holding the device's lock.
     LockHold,
+    /// Copying the witness to the device.
+    Upload,
+    /// Bringing it there into the form in which the matrices look it up.
+    Expand,
+    /// A·w and B·w.
+    Rows,
     /// The transforms that give H, and the passes over rows between them.
     Quotient,
     /// Multi-scalar multiplication over the `h` query.
@@ -21,6 +27,8 @@ pub enum Phase {
     MsmA,
     /// Over the `b_g1` query.
     MsmBG1,
+    /// What the device still tells before its lock is released.
+    Download,
     /// Over the `b_g2` query, outside the lock.
     MsmBG2,
     /// Putting the proof together, outside the lock.
@@ -34,11 +42,15 @@ impl Phase {
             Self::Stage => "stage",
             Self::LockWait => "lock_wait",
             Self::LockHold => "lock_hold",
+            Self::Upload => "upload",
+            Self::Expand => "expand",
+            Self::Rows => "spmv",
             Self::Quotient => "quotient",
             Self::MsmH => "msm_h",
             Self::MsmL => "msm_l",
             Self::MsmA => "msm_a",
             Self::MsmBG1 => "msm_b_g1",
+            Self::Download => "download",
             Self::MsmBG2 => "msm_b_g2",
             Self::Epilogue => "epilogue",
         }

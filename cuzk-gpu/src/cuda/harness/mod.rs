@@ -7,7 +7,7 @@ pub mod check;
 pub mod device;
 pub mod program;
 
-use super::{field, msm, ntt, spmv};
+use super::{field, msm, ntt, prove, spmv};
 
 pub use self::{
     bench::{Bench, Goal, Measurement, time},
@@ -22,6 +22,7 @@ pub const CHECKS: &[&[Check]] = &[
     ntt::checks::CHECKS,
     spmv::checks::CHECKS,
     msm::checks::CHECKS,
+    prove::checks::CHECKS,
 ];
 
 /// Every bench.
@@ -32,4 +33,5 @@ pub const BENCHES: &[&[Bench]] = &[
     ntt::benches::BENCHES,
     spmv::benches::BENCHES,
     msm::benches::BENCHES,
+    prove::benches::BENCHES,
 ];
