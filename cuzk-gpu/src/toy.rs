@@ -7,6 +7,7 @@ use bellperson::groth16::{self, Parameters};
 use blstrs::{Bls12, G1Projective, G2Projective, Scalar};
 use cuzk_synth::{
     assignment::Assignment,
+    planes::{Planes, Rows},
     r1cs::{Check, R1cs},
     witness::CompactWitness,
 };
@@ -107,10 +108,8 @@ impl Toy {
 
     /// The circuit with its values, ready to be proven.
     pub(crate) fn partition(&self) -> Partition {
-        Partition {
-            r1cs: Arc::new(R1cs::record(self.blank()).unwrap()),
-            witness: CompactWitness::of_circuit(self.clone()).unwrap(),
-        }
+        let witness = CompactWitness::of_circuit(self.clone()).unwrap();
+        Partition::new(Arc::new(R1cs::record(self.blank()).unwrap()), witness.into())
     }
 
     /// The same in our form.
@@ -155,7 +154,7 @@ fn agrees_with_bellperson(toy: &Toy) {
     let assignment = Assignment::synthesize(toy.clone()).unwrap();
     assert_eq!(assignment.first_unsatisfied(), None);
     let inputs = assignment.inputs[1..].to_vec();
-    let Partition { r1cs, witness } = toy.partition();
+    let Partition { r1cs, witness, .. } = toy.partition();
     assert_eq!(r1cs.multiply(&r1cs.a, &witness), assignment.a);
     assert_eq!(r1cs.multiply(&r1cs.b, &witness), assignment.b);
     assert_eq!(r1cs.multiply(&r1cs.c, &witness), assignment.c);
@@ -174,8 +173,12 @@ fn agrees_with_bellperson(toy: &Toy) {
         let (opened, now) = convert(true);
         assert!(!now, "the file is used again");
         for srs in [srs::read(&path, arithmetic).unwrap(), converted, opened] {
-            let (proof, _) = cpu.prove(&srs, toy.partition(), blinding).unwrap();
+            let mut partition = toy.partition();
+            let (proof, _) = cpu.prove(&srs, partition.clone(), blinding).unwrap();
             assert_eq!(proof, reference, "{arithmetic:?}");
+            let [a, b] = [&assignment.a, &assignment.b].map(|values| Planes::from_plain(values.iter().copied()));
+            partition.rows = Some(Rows { a, b });
+            assert_eq!(cpu.prove(&srs, partition, blinding).unwrap().0, reference, "{arithmetic:?}, from planes");
             assert!(groth16::verify_proof(&srs.prepared, &proof, &inputs).unwrap());
         }
         assert!(convert(false).1, "a file that somebody may have changed is made again");
