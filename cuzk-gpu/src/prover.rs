@@ -6,7 +6,7 @@ use std::{fmt, sync::Arc};
 
 use bellperson::groth16::{Proof, VerifyingKey};
 use blstrs::{Bls12, G1Projective, G2Projective, Scalar};
-use cuzk_synth::{r1cs::R1cs, witness::CompactWitness};
+use cuzk_synth::{planes::Rows, r1cs::R1cs, synthesis::Synthesis, witness::CompactWitness};
 use ff::Field;
 use group::{Curve, prime::PrimeCurveAffine};
 use rand::RngCore;
@@ -122,22 +122,38 @@ pub struct Partition {
     pub r1cs: Arc<R1cs>,
     /// The values of its variables.
     pub witness: CompactWitness,
+    /// The values of its constraints' factors, A·w and B·w. Without them the matrices are multiplied with the witness.
+    pub rows: Option<Rows>,
 }
 
 impl Partition {
-    /// Whether the witness has a value for every variable.
+    /// A circuit and what its synthesis left.
+    pub fn new(r1cs: Arc<R1cs>, Synthesis { witness, rows }: Synthesis) -> Self {
+        Self { r1cs, witness, rows }
+    }
+
+    /// Whether there is a value for every variable, and for every constraint if for any.
     ///
     /// # Errors
     /// What does not fit, with both numbers.
     pub fn is_whole(&self) -> Result<(), ProveError> {
         let (inputs, aux) = (self.witness.inputs().len(), self.witness.num_aux());
-        if (inputs, aux) == (self.r1cs.num_inputs, self.r1cs.num_aux) {
-            return Ok(());
+        if (inputs, aux) != (self.r1cs.num_inputs, self.r1cs.num_aux) {
+            return Err(ProveError::Input(format!(
+                "the witness has {inputs} public inputs and {aux} auxiliary variables, the circuit {} and {}",
+                self.r1cs.num_inputs, self.r1cs.num_aux
+            )));
         }
-        Err(ProveError::Input(format!(
-            "the witness has {inputs} public inputs and {aux} auxiliary variables, the circuit {} and {}",
-            self.r1cs.num_inputs, self.r1cs.num_aux
-        )))
+        let constraints = self.r1cs.num_constraints();
+        for (name, planes) in self.rows.iter().flat_map(|rows| [("A", &rows.a), ("B", &rows.b)]) {
+            if planes.len() != constraints {
+                return Err(ProveError::Input(format!(
+                    "{name}·w has {} values, the circuit {constraints} constraints",
+                    planes.len()
+                )));
+            }
+        }
+        Ok(())
     }
 }
 

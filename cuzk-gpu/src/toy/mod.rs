@@ -103,10 +103,9 @@ impl Toy {
 
     /// The circuit with its values, ready to be proven.
     pub(crate) fn partition(&self) -> Partition {
-        Partition {
-            r1cs: Arc::new(R1cs::record(self.blank()).expect("the circuit can be recorded")),
-            witness: CompactWitness::of_circuit(self.clone()).expect("the circuit knows its values"),
-        }
+        let witness = CompactWitness::of_circuit(self.clone()).expect("the circuit knows its values");
+        let r1cs = R1cs::record(self.blank()).expect("the circuit can be recorded");
+        Partition::new(Arc::new(r1cs), witness.into())
     }
 
     /// The same in our form, those of G1 for an arithmetic.

@@ -5,6 +5,7 @@ use bellperson::groth16;
 use blstrs::Scalar;
 use cuzk_synth::{
     assignment::Assignment,
+    planes::{Planes, Rows},
     r1cs::{Check, R1cs},
 };
 use ff::Field;
@@ -46,7 +47,7 @@ fn agrees_with_bellperson(toy: &Toy) {
     let assignment = Assignment::synthesize(toy.clone()).unwrap();
     assert_eq!(assignment.first_unsatisfied(), None);
     let inputs = assignment.inputs[1..].to_vec();
-    let Partition { r1cs, witness } = toy.partition();
+    let Partition { r1cs, witness, .. } = toy.partition();
     assert_eq!(r1cs.multiply(&r1cs.a, &witness), assignment.a);
     assert_eq!(r1cs.multiply(&r1cs.b, &witness), assignment.b);
     assert_eq!(r1cs.multiply(&r1cs.c, &witness), assignment.c);
@@ -65,8 +66,12 @@ fn agrees_with_bellperson(toy: &Toy) {
         let (opened, now) = convert(true);
         assert!(!now, "the file is used again");
         for srs in [srs::read(&path, arithmetic).unwrap(), converted, opened] {
-            let (proof, _) = cpu.prove(&srs, toy.partition(), blinding).unwrap();
+            let mut partition = toy.partition();
+            let (proof, _) = cpu.prove(&srs, partition.clone(), blinding).unwrap();
             assert_eq!(proof, reference, "{arithmetic:?}");
+            let [a, b] = [&assignment.a, &assignment.b].map(|values| Planes::from_plain(values.iter().copied()));
+            partition.rows = Some(Rows { a, b });
+            assert_eq!(cpu.prove(&srs, partition, blinding).unwrap().0, reference, "{arithmetic:?}, from planes");
             assert!(groth16::verify_proof(&srs.prepared, &proof, &inputs).unwrap());
         }
         assert!(convert(false).1, "a file that somebody may have changed is made again");
