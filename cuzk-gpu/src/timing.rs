@@ -27,6 +27,8 @@ pub enum Phase {
     MsmA,
     /// Over the `b_g1` query.
     MsmBG1,
+    /// Over the `l`, `a` and `b_g1` queries together.
+    MsmWitness,
     /// What the device still tells before its lock is released.
     Download,
     /// Over the `b_g2` query, outside the lock.
@@ -50,6 +52,7 @@ impl Phase {
             Self::MsmL => "msm_l",
             Self::MsmA => "msm_a",
             Self::MsmBG1 => "msm_b_g1",
+            Self::MsmWitness => "msm_l_a_b_g1",
             Self::Download => "download",
             Self::MsmBG2 => "msm_b_g2",
             Self::Epilogue => "epilogue",

@@ -8,7 +8,7 @@ use std::{
 use blstrs::G2Projective;
 use rayon::ThreadPool;
 
-use super::{key::DeviceKey, slots::Lent, staging::Counts};
+use super::{key::DeviceKey, slots::Lent};
 use crate::{
     cpu::selection::Selection,
     cuda::{error::CudaError, gpu::Gpu},
@@ -26,7 +26,6 @@ pub struct Cuda {
 /// A partition on its way: its witness is in a worker's device memory, or will be when the worker's stream gets there.
 pub struct Staged {
     slot: Lent,
-    counts: Counts,
     b: Selection,
 }
 
@@ -68,33 +67,33 @@ impl Backend for Cuda {
         let density = &key.r1cs.density;
         let mut slot = key.slots.take();
         let misfit = |what| self.failed(self.gpu.misuse(what));
-        let counts = key.staging.write(&mut slot.host, density, witness).map_err(misfit)?;
+        let bytes = key.staging.write(&mut slot.host, witness).map_err(misfit)?;
         slot.marks.clear();
         let upload = |slot: &mut Lent| {
             let slot = &mut **slot;
             slot.marks.mark(&slot.stream, None)?;
-            let to = slot.arena.bytes().range(..counts.bytes)?;
+            let to = slot.arena.bytes().range(..bytes)?;
             // SAFETY: the pinned buffer is the slot's, and is written again only when the slot is taken again, before
             // which its stream was waited for.
-            unsafe { to.upload_async(&slot.stream, &slot.host[..counts.bytes])? };
+            unsafe { to.upload_async(&slot.stream, &slot.host[..bytes])? };
             slot.marks.mark(&slot.stream, Some(Phase::Upload))
         };
         upload(&mut slot).map_err(|error| self.failed(error))?;
         let b_inputs: Vec<_> = density.b_inputs.iter_ones().map(|i| witness.inputs()[i]).collect();
-        Ok(Staged { slot, counts, b: Selection::new(&b_inputs, witness, Some(&density.b_aux)) })
+        Ok(Staged { slot, b: Selection::new(&b_inputs, witness, Some(&density.b_aux)) })
     }
 
     fn kernels(
         &self,
         key: &DeviceKey,
-        Staged { mut slot, counts, b }: Staged,
+        Staged { mut slot, b }: Staged,
         timings: &mut Timings,
     ) -> Result<(KernelSums, Selection), ProveError> {
         let mut engine = key.engine.lock().unwrap_or_else(PoisonError::into_inner);
         let mut run = || {
-            let sums = engine.run(&mut slot, &key.staging, counts)?;
+            engine.run(&mut slot, &key.staging)?;
             slot.marks.read(Instant::now(), timings)?;
-            Ok(sums)
+            engine.sums()
         };
         run().map(|sums| (sums, b)).map_err(|error| self.failed(error))
     }

@@ -121,7 +121,7 @@ pub(super) fn porep_partitions(pair: &Pair) -> Result<Vec<(PorepTask, Partition)
     let partition = |sample: &sample::Sample| {
         let task = PorepTask::check(sample.c1, &sample.claims).map_err(|e| e.to_string())?;
         let witness = task.witness(0).map_err(|e| e.to_string())?;
-        Ok((task, Partition { r1cs: pair.r1cs.clone(), witness }))
+        Ok((task, Partition::new(pair.r1cs.clone(), witness.into())))
     };
     sample::ALL.iter().map(partition).collect()
 }

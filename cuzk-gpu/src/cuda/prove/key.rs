@@ -1,6 +1,9 @@
 //! A circuit on a device: its matrices and points, and the workspace of its kernel phase, all made once.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    ops::Range,
+    sync::{Arc, Mutex},
+};
 
 use bellperson::groth16::VerifyingKey;
 use blstrs::Bls12;
@@ -10,12 +13,11 @@ use super::{shape::Shape, slots::Slots, staging::Staging};
 use crate::{
     arith::{G1, Table},
     cuda::{
-        arena::{Arena, Layout, Region},
+        arena::{Arena, Layout},
         error::CudaError,
-        fr::Element,
         gpu::Gpu,
         memory::DeviceBuffer,
-        msm::{Base, Msm, Plan},
+        msm::{Base, Msm, Plan, Query, Request},
         ntt::{Ntt, Quotient, quotient::Workspace},
         spmv::{DeviceMatrix, Spmv, matrix::Coefficients},
         stream::Stream,
@@ -56,21 +58,20 @@ pub(super) struct Engine {
     pub ntt: Ntt,
     pub quotient: Quotient,
     pub vectors: Workspace,
-    /// Values of B's public inputs, then all full values.
-    pub b_values: Region<Element>,
-    /// Variables that occur in A and in B; `None` where all do.
-    pub masks: [Option<DeviceBuffer<u32>>; 2],
-    pub h: Points,
-    /// l, a, b_g1.
-    pub queries: [Points; 3],
+    pub h: DeviceBuffer<u8>,
+    /// l, a, b_g1, one after the other.
+    pub points: DeviceBuffer<u8>,
+    pub variables: [Variables; 3],
     pub msm_h: Msm<G1>,
     pub msm_witness: Msm<G1>,
 }
 
-/// A query's points.
-pub(super) struct Points {
-    buffer: DeviceBuffer<u8>,
-    len: usize,
+/// The variables that one of the queries l, a, b_g1 has points for.
+pub(super) struct Variables {
+    points: Range<usize>,
+    inputs: DeviceBuffer<u32>,
+    /// `None` where all occur.
+    aux: Option<DeviceBuffer<u32>>,
 }
 
 impl DeviceKey {
@@ -99,19 +100,21 @@ impl DeviceKey {
             let what = format!("{} bytes of device memory are not enough for {shape:?}", options.memory);
             return Err(gpu.misuse(what));
         };
-        let plan = |request| Plan::choose(request).ok_or_else(|| gpu.misuse(format!("no plan for {request:?}")));
+        let plan = |request: Request| {
+            let what = format!("no plan for {request:?}");
+            Plan::choose(request).ok_or_else(|| gpu.misuse(what))
+        };
         let plan_h = plan(shape.h_request(tables, sms, usize::MAX))?;
 
-        let [h, l, a, b_g1] = points;
-        let h = Points::upload(&stream, h, plan_h.windows.tables())?;
-        let [l, a, b_g1] = [l, a, b_g1].map(|points| Points::upload(&stream, points, 1));
+        let [h, queries @ ..] = points;
+        let h = upload(&stream, &[h], plan_h.windows.tables())?;
+        let variables = variables(&stream, &r1cs, shape.points)?;
         let mut layout = Layout::new();
         let vectors = Workspace::plan(&mut layout, shape.log_n, shape.exceptions);
-        let b_values = layout.add(shape.b_inputs + shape.values);
         let (mut of_h, mut of_witness) = (layout.clone(), layout);
         let msm_h = Msm::new(&stream, plan_h, &mut of_h)?;
         let msm_witness = Msm::new(&stream, plan(shape.witness_request(sms, usize::MAX))?, &mut of_witness)?;
-        msm_h.fill_tables(&stream, h.base())?;
+        msm_h.fill_tables(&stream, Base { points: h.all(), first: 0, len: shape.points[0] })?;
 
         let tables = msm_h.plan().windows.tables();
         let engine = Engine {
@@ -122,10 +125,9 @@ impl DeviceKey {
             ntt: Ntt::new(&stream, shape.log_n)?,
             quotient: Quotient::new(&stream, shape.log_n)?,
             vectors,
-            b_values,
-            masks: [mask(&stream, &r1cs.density.a_aux)?, mask(&stream, &r1cs.density.b_aux)?],
             h,
-            queries: [l?, a?, b_g1?],
+            points: upload(&stream, &queries.each_ref(), 1)?,
+            variables,
             msm_h,
             msm_witness,
         };
@@ -162,23 +164,46 @@ impl ProvingKey for DeviceKey {
     }
 }
 
-impl Points {
-    /// Copies points, with room for tables of their multiples.
-    fn upload(stream: &Stream, points: &Table<G1>, tables: usize) -> Result<Self, CudaError> {
-        let gpu = stream.gpu();
-        let Table::Portable(_) = points else {
-            return Err(gpu.misuse(format!("{} points in the form of another arithmetic", points.len())));
-        };
-        let bytes = points.as_bytes();
-        let buffer = DeviceBuffer::new(gpu, tables * bytes.len(), "points")?;
-        buffer.all().range(..bytes.len())?.upload(stream, bytes)?;
-        Ok(Self { buffer, len: points.len() })
-    }
-
+impl Variables {
     /// As sums take them.
-    pub(super) fn base(&self) -> Base<'_> {
-        Base { points: self.buffer.all(), len: self.len }
+    pub(super) fn query(&self) -> Query<'_> {
+        let aux = self.aux.as_ref().map(DeviceBuffer::all);
+        Query { first: self.points.start, len: self.points.len(), inputs: self.inputs.all(), mask: aux }
     }
+}
+
+/// Copies lists of points, one after the other, with room for tables of their multiples.
+fn upload(stream: &Stream, lists: &[&Table<G1>], tables: usize) -> Result<DeviceBuffer<u8>, CudaError> {
+    let gpu = stream.gpu();
+    let bytes: usize = lists.iter().map(|list| list.as_bytes().len()).sum();
+    let buffer = DeviceBuffer::new(gpu, tables * bytes, "points")?;
+    let mut begin = 0;
+    for list in lists {
+        let Table::Portable(_) = list else {
+            return Err(gpu.misuse(format!("{} points in the form of another arithmetic", list.len())));
+        };
+        let bytes = list.as_bytes();
+        buffer.all().range(begin..begin + bytes.len())?.upload(stream, bytes)?;
+        begin += bytes.len();
+    }
+    Ok(buffer)
+}
+
+/// Of l, a and b_g1.
+fn variables(stream: &Stream, r1cs: &R1cs, [_, l, a, b]: [usize; 4]) -> Result<[Variables; 3], CudaError> {
+    let density = &r1cs.density;
+    let all = (0..r1cs.num_inputs as u32).collect();
+    let in_b = density.b_inputs.iter_ones().map(|i| i as u32).collect();
+    let one = |points, inputs: Vec<u32>, aux: Option<&Bitmap>| {
+        let inputs = DeviceBuffer::from_host(stream, &inputs, "a query's public inputs")?;
+        let aux = aux.map_or(Ok(None), |aux| mask(stream, aux))?;
+        Ok::<_, CudaError>(Variables { points, inputs, aux })
+    };
+    Ok([
+        one(0..l, vec![], None)?,
+        one(l..l + a, all, Some(&density.a_aux))?,
+        one(l + a..l + a + b, in_b, Some(&density.b_aux))?,
+    ])
 }
 
 fn mask(stream: &Stream, bitmap: &Bitmap) -> Result<Option<DeviceBuffer<u32>>, CudaError> {

@@ -22,8 +22,6 @@ pub struct Shape {
     pub num_rows: usize,
     /// log2 of the domain.
     pub log_n: u32,
-    /// Public inputs that occur in B.
-    pub b_inputs: usize,
     /// Points of the queries h, l, a, b_g1.
     pub points: [usize; 4],
     /// The most full values that a witness may have, public inputs included.
@@ -36,9 +34,8 @@ impl Shape {
     /// Of a constraint system.
     pub fn of(r1cs: &R1cs) -> Self {
         let density = &r1cs.density;
-        let b_inputs = density.b_inputs.count_ones();
         let a = r1cs.num_inputs + density.a_aux.count_ones();
-        let b = b_inputs + density.b_aux.count_ones();
+        let b = density.b_inputs.count_ones() + density.b_aux.count_ones();
         let domain = 1 << r1cs.log_domain();
         let room = |n: usize, one_of: usize| if n <= SMALL { n } else { n / one_of };
         Self {
@@ -46,7 +43,6 @@ impl Shape {
             num_aux: r1cs.num_aux,
             num_rows: r1cs.num_constraints(),
             log_n: r1cs.log_domain(),
-            b_inputs,
             points: [domain - 1, r1cs.num_aux, a, b],
             values: r1cs.num_inputs + room(r1cs.num_aux, VARIABLES_A_FULL_VALUE),
             exceptions: room(domain, ROWS_AN_EXCEPTION),
@@ -77,22 +73,16 @@ impl Shape {
     /// The sum over h, with this many tables of multiples, on a device with `sms` multiprocessors.
     pub fn h_request(&self, tables: usize, sms: usize, workspace: usize) -> msm::Request {
         let [points, ..] = self.points;
-        msm::Request { points, scalars: points, bits: 0, tables, streamed: false, workspace, point_bytes: 96, sms }
+        let queries = vec![msm::Size { points, scalars: points, bits: 0 }];
+        msm::Request { queries, tables, streamed: false, workspace, point_bytes: 96, sms }
     }
 
-    /// The sums over l, a and b_g1, one after the other.
+    /// The sums over l, a and b_g1.
     pub fn witness_request(&self, sms: usize, workspace: usize) -> msm::Request {
-        let [_, l, a, b] = self.points;
-        msm::Request {
-            points: l.max(a).max(b),
-            scalars: self.values,
-            bits: 32 * self.bitmap_words(),
-            tables: 1,
-            streamed: false,
-            workspace,
-            point_bytes: 96,
-            sms,
-        }
+        let [_, queries @ ..] = self.points;
+        let query = |points| msm::Size { points, scalars: self.values, bits: self.num_aux };
+        let queries = queries.map(query).to_vec();
+        msm::Request { queries, tables: 1, streamed: false, workspace, point_bytes: 96, sms }
     }
 
     /// The most tables of multiples of h, up to `most`, with which everything fits `bytes` of device memory. `None` if
@@ -137,7 +127,6 @@ mod tests {
             num_aux: 130_169_893,
             num_rows: 130_278_869,
             log_n: 27,
-            b_inputs: 1,
             points: [(1 << 27) - 1, 130_169_893, 130_170_221, 33_100_000],
             values: 3_300_000,
             exceptions: 1 << 23,

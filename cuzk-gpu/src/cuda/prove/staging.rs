@@ -1,39 +1,22 @@
 //! The compact witness as bytes: in host memory as it will be on the device, so that it goes there in one copy.
 
 use blstrs::Scalar;
-use cuzk_synth::{assignment::Density, bitmap::Bitmap, witness::CompactWitness};
+use cuzk_synth::witness::CompactWitness;
 
 use super::shape::Shape;
-use crate::cuda::{
-    arena::{Layout, Region},
-    fr::Element,
-    spmv::WitnessRegion,
-};
+use crate::cuda::{arena::Layout, spmv::WitnessRegion};
 
 /// Where a worker's witness is, in its device memory and in the pinned copy of the beginning of that.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Staging {
-    /// Values of the public inputs that occur in B.
-    pub b_inputs: Region<Element>,
     /// The witness.
     pub witness: WitnessRegion,
-}
-
-/// What the kernel phase must know of a staged witness.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Counts {
-    /// Bytes to be copied to the device, from the beginning.
-    pub bytes: usize,
-    /// Full values of auxiliary variables: of all, of those that occur in A, of those in B.
-    pub full: [usize; 3],
 }
 
 impl Staging {
     /// Adds the buffers of a worker to a layout that is empty.
     pub(super) fn plan(layout: &mut Layout, shape: &Shape) -> Self {
-        let b_inputs = layout.add(shape.b_inputs);
-        let witness = WitnessRegion::plan(layout, shape.num_inputs, shape.num_aux, shape.values);
-        Self { b_inputs, witness }
+        Self { witness: WitnessRegion::plan(layout, shape.num_inputs, shape.num_aux, shape.values) }
     }
 
     /// Bytes of the pinned copy.
@@ -41,11 +24,12 @@ impl Staging {
         self.witness.values().bytes().end
     }
 
-    /// Writes a witness of the circuit, whose sizes the caller has checked.
+    /// Writes a witness of the circuit, whose sizes the caller has checked. Tells how many bytes, from the beginning, are
+    /// to be copied to the device.
     ///
     /// # Errors
     /// It has more full values than there is room for.
-    pub(super) fn write(&self, host: &mut [u8], density: &Density, witness: &CompactWitness) -> Result<Counts, String> {
+    pub(super) fn write(&self, host: &mut [u8], witness: &CompactWitness) -> Result<usize, String> {
         let (inputs, scalars) = (witness.inputs(), witness.scalars());
         let room = self.witness.values().len();
         if inputs.len() + scalars.len() > room {
@@ -54,10 +38,6 @@ impl Staging {
                 inputs.len(),
                 scalars.len()
             ));
-        }
-        let b_inputs = host[self.b_inputs.bytes()].chunks_exact_mut(size_of::<Scalar>());
-        for (to, i) in b_inputs.zip(density.b_inputs.iter_ones()) {
-            to.copy_from_slice(scalar_bytes(&inputs[i..=i]));
         }
         for (region, bitmap) in [(self.witness.ones(), witness.ones()), (self.witness.full(), witness.full())] {
             let words = bitmap.words();
@@ -68,11 +48,7 @@ impl Staging {
         let values = self.witness.values().bytes().start;
         let behind_inputs = append(host, values, inputs);
         let end = append(host, behind_inputs, scalars);
-        let in_mask = |mask: &Bitmap| {
-            let pairs = std::iter::zip(mask.words(), witness.full().words());
-            pairs.map(|(mask, full)| (mask & full).count_ones() as usize).sum()
-        };
-        Ok(Counts { bytes: end, full: [scalars.len(), in_mask(&density.a_aux), in_mask(&density.b_aux)] })
+        Ok(end)
     }
 }
 
@@ -91,7 +67,11 @@ fn scalar_bytes(scalars: &[Scalar]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{cuda::fr::montgomery, prover::Partition, toy::Toy};
+    use crate::{
+        cuda::fr::{Element, montgomery},
+        prover::Partition,
+        toy::Toy,
+    };
 
     fn elements(bytes: &[u8]) -> Vec<Element> {
         let words = bytes.chunks_exact(4).map(|b| u32::from_le_bytes(b.try_into().expect("4 bytes")));
@@ -101,30 +81,26 @@ mod tests {
     #[test]
     fn everything_is_where_the_regions_say() {
         let toy = Toy { seed: 5, constraints: 300, percent_inputs: 20, b_constant: false, blank: false };
-        let Partition { r1cs, witness } = toy.partition();
+        let Partition { r1cs, witness, .. } = toy.partition();
         let shape = Shape::of(&r1cs);
         let mut layout = Layout::new();
         let staging = Staging::plan(&mut layout, &shape);
         let mut host = vec![0xdb; staging.host_bytes()];
-        let counts = staging.write(&mut host, &r1cs.density, &witness).expect("it fits");
+        let end = staging.write(&mut host, &witness).expect("it fits");
         let values: Vec<Element> = witness.inputs().iter().chain(witness.scalars()).map(montgomery).collect();
-        assert_eq!(elements(&host[staging.witness.values().bytes().start..counts.bytes]), values);
-        let b_inputs: Vec<_> = r1cs.density.b_inputs.iter_ones().map(|i| montgomery(&witness.inputs()[i])).collect();
-        assert_eq!(elements(&host[staging.b_inputs.bytes()]), b_inputs);
+        assert_eq!(elements(&host[staging.witness.values().bytes().start..end]), values);
         let ones: Vec<u8> = witness.ones().words().iter().flat_map(|word| word.to_le_bytes()).collect();
         assert_eq!(host[staging.witness.ones().bytes()], ones);
-        let in_b = (0..r1cs.num_aux).filter(|&i| witness.full().get(i) && r1cs.density.b_aux.get(i)).count();
-        assert_eq!((counts.full[0], counts.full[2]), (witness.scalars().len(), in_b));
-        assert!(counts.bytes <= layout.bytes());
+        assert!(end <= layout.bytes());
     }
 
     #[test]
     fn too_many_values_are_refused() {
         let toy = Toy { seed: 6, constraints: 30, percent_inputs: 0, b_constant: false, blank: false };
-        let Partition { r1cs, witness } = toy.partition();
+        let Partition { r1cs, witness, .. } = toy.partition();
         let staging = Staging::plan(&mut Layout::new(), &Shape { values: 3, ..Shape::of(&r1cs) });
         let mut host = vec![0; staging.host_bytes()];
-        let refused = staging.write(&mut host, &r1cs.density, &witness);
+        let refused = staging.write(&mut host, &witness);
         assert!(refused.as_ref().is_err_and(|e| e.contains("room for 3")), "{refused:?}");
     }
 }
