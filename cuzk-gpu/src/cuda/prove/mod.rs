@@ -7,12 +7,13 @@
 //! * [`shape`]: what a circuit needs, in numbers. Pure;
 //! * [`staging`]: the compact witness as bytes; [`slots`]: the workers' buffers and streams; [`marks`]: times of phases;
 //! * [`key`]: a circuit on a device: matrices, points, workspace; [`run`]: the kernel phase;
-//! * [`backend`]: the seam;
+//! * [`backend`]: the seam; [`devices`]: all devices of the process, and the circuits on them;
 //! * [`checks`], [`benches`]: for the harness.
 
 pub mod backend;
 pub mod benches;
 pub mod checks;
+pub mod devices;
 pub mod key;
 mod marks;
 mod run;
@@ -22,6 +23,7 @@ mod staging;
 
 pub use self::{
     backend::Cuda,
+    devices::{Circuit, DeviceOptions, Devices, PointSource},
     key::{DeviceKey, Options},
     shape::Shape,
 };
