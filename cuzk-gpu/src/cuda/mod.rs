@@ -10,6 +10,7 @@
 //! * [`field`]: fields and curves, checked and measured;
 //! * [`harness`]: checks and benches that run on a device;
 //! * [`msm`]: multi-scalar multiplication; [`points`]: points of parameter files to the form of kernels;
+//! * [`prove`]: all of it together, as a backend of proofs;
 //! * [`error`]: what can go wrong.
 //!
 //! Rules: every call is checked; nothing here synchronizes with a whole device after start-up (waits are on streams and
@@ -30,6 +31,7 @@ pub mod memory;
 pub mod msm;
 pub mod ntt;
 pub mod points;
+pub mod prove;
 pub mod spmv;
 pub mod stream;
 

@@ -91,12 +91,17 @@ pub enum SrsFault {
 /// would take minutes; the file's digest vouches for them.) The points are put in the form that `arithmetic` works on.
 /// Parallel on the current rayon pool.
 pub fn read(path: &Path, arithmetic: Backend) -> Result<Srs, SrsError> {
+    read_with(path, [arithmetic; 2])
+}
+
+/// The same with arithmetics of their own for points of G1 and of G2. Devices take points of G1 in the portable form.
+pub fn read_with(path: &Path, [of_g1, of_g2]: [Backend; 2]) -> Result<Srs, SrsError> {
     let mut g1 = Vec::with_capacity(4);
     let mut g2 = None;
     let vk = read_lists(path, |list| {
         match list {
-            List::G1(points) => g1.push(Table::with_backend(arithmetic, &points)),
-            List::G2(points) => g2 = Some(Table::with_backend(arithmetic, &points)),
+            List::G1(points) => g1.push(Table::with_backend(of_g1, &points)),
+            List::G2(points) => g2 = Some(Table::with_backend(of_g2, &points)),
             List::Begin(..) => {}
         }
         Ok(())

@@ -7,7 +7,7 @@ pub mod check;
 pub mod device;
 pub mod program;
 
-use super::{field, msm, ntt, points, spmv};
+use super::{field, msm, ntt, points, prove, spmv};
 
 pub use self::{
     bench::{Bench, Goal, Measurement, time},
@@ -23,6 +23,7 @@ pub const CHECKS: &[&[Check]] = &[
     spmv::checks::CHECKS,
     points::checks::CHECKS,
     msm::checks::CHECKS,
+    prove::checks::CHECKS,
 ];
 
 /// Every bench.
@@ -34,4 +35,5 @@ pub const BENCHES: &[&[Bench]] = &[
     spmv::benches::BENCHES,
     points::benches::BENCHES,
     msm::benches::BENCHES,
+    prove::benches::BENCHES,
 ];
