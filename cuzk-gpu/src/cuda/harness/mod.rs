@@ -24,6 +24,8 @@ pub const CHECKS: &[&[Check]] = &[
     points::checks::CHECKS,
     msm::checks::CHECKS,
     prove::checks::CHECKS,
+    ntt::at_size::CHECKS,
+    spmv::checks::AT_SIZE,
 ];
 
 /// Every bench.
