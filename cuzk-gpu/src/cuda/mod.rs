@@ -10,6 +10,7 @@
 //! * [`field`]: fields and curves, checked and measured;
 //! * [`harness`]: checks and benches that run on a device;
 //! * [`msm`]: multi-scalar multiplication;
+//! * [`plan`]: where everything lives on a device;
 //! * [`error`]: what can go wrong.
 //!
 //! Rules: every call is checked; nothing here synchronizes with a whole device after start-up (waits are on streams and
@@ -27,6 +28,7 @@ pub mod launch;
 pub mod memory;
 pub mod msm;
 pub mod ntt;
+pub mod plan;
 pub mod spmv;
 pub mod stream;
 

@@ -167,6 +167,11 @@ impl Plan {
         self.request.sms * ACCUMULATE_BLOCKS * ACCUMULATE_WARPS
     }
 
+    /// Seconds that a call takes an H200, by the cost model.
+    pub fn seconds(&self) -> f64 {
+        cost(self.request.scalars, &self.windows)
+    }
+
     fn scratch(&self, segments: usize) -> usize {
         self.per_lane(segments) * self.warps() * 32 * SCRATCH
     }
