@@ -149,7 +149,8 @@ fn more_memory_is_never_slower() {
     println!("seed {seed}");
     let mut rng = StdRng::seed_from_u64(seed);
     for _ in 0..12 {
-        let rows = rng.gen_range(2..1usize << rng.gen_range(2..28));
+        let log_rows = rng.gen_range(2..28);
+        let rows = rng.gen_range(2..1usize << log_rows);
         let aux = rng.gen_range(1..=rows);
         let inputs = rng.gen_range(1..=aux.min(400));
         let b_points = rng.gen_range(0..=aux);
