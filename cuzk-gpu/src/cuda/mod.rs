@@ -9,7 +9,7 @@
 //! * [`kernels`]: kernel sources, their compilation and the files that it leaves;
 //! * [`field`]: fields and curves, checked and measured;
 //! * [`harness`]: checks and benches that run on a device;
-//! * [`msm`]: multi-scalar multiplication;
+//! * [`msm`]: multi-scalar multiplication; [`points`]: points of parameter files to the form of kernels;
 //! * [`plan`]: where everything lives on a device;
 //! * [`error`]: what can go wrong.
 //!
@@ -18,6 +18,8 @@
 
 pub mod arena;
 pub mod driver;
+#[cfg(test)]
+mod emulation;
 pub mod error;
 pub mod field;
 pub mod fr;
@@ -29,6 +31,7 @@ pub mod memory;
 pub mod msm;
 pub mod ntt;
 pub mod plan;
+pub mod points;
 pub mod spmv;
 pub mod stream;
 
