@@ -59,11 +59,11 @@ pub struct MemoryPlan {
     /// The matrices A and B.
     pub matrices: Matrices,
     /// The sum over a part of h.
-    pub h_msm: msm::plan::Plan,
+    pub h_msm: msm::Plan,
     /// The sums over a part of l, a and b_g1.
-    pub witness_msm: msm::plan::Plan,
+    pub witness_msm: msm::Plan,
     /// The sum over a part of b_g2.
-    pub g2_msm: Option<msm::plan::Plan>,
+    pub g2_msm: Option<msm::Plan>,
     /// Device and page-locked memory of each part, in bytes.
     pub lines: Vec<Line>,
     /// Device memory that may be used, in bytes.

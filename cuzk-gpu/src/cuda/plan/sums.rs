@@ -6,7 +6,7 @@ use super::{
     cost::{G2_FACTOR, Rates},
     shape::Shape,
 };
-use crate::cuda::msm::plan::{Plan, Request};
+use crate::cuda::msm::{Plan, Request, Size};
 
 /// Bytes of a point in the kernels' form.
 pub(super) const G1_BYTES: usize = 96;
@@ -42,9 +42,7 @@ pub(super) fn of_h(points: usize, rates: &Rates, sms: usize) -> Vec<Way> {
         let tables: &[usize] = if part == points { &[1, 2, 4, 8, 13] } else { &[1] };
         for &tables in tables {
             let request = Request {
-                points: part,
-                scalars: part,
-                bits: 0,
+                queries: vec![Size { points: part, scalars: part, bits: 0 }],
                 tables,
                 streamed: part < points,
                 workspace: 0,
@@ -65,10 +63,10 @@ pub(super) fn of_witness(shape: &Shape, queries: &[Query], point_bytes: usize, r
     let factor = if point_bytes == G2_BYTES { G2_FACTOR } else { 1.0 };
     let bits: f64 = queries.iter().map(|query| rates.bits(query.points)).sum();
     let ways = parts(shape.aux).flat_map(|part| {
+        let scalars = shape.room.full.min(part + shape.inputs);
+        let size = |query: &Query| Size { points: query.points_of(part), scalars, bits: part };
         let request = Request {
-            points: queries.iter().map(|query| query.points_of(part)).max().unwrap_or(0),
-            scalars: shape.room.full.min(part + shape.inputs),
-            bits: part,
+            queries: queries.iter().map(size).collect(),
             tables: 1,
             streamed: false,
             workspace: 0,
@@ -76,7 +74,7 @@ pub(super) fn of_witness(shape: &Shape, queries: &[Query], point_bytes: usize, r
             sms,
         };
         with_workspaces(request).map(move |plan| {
-            let full = rates.compute(plan.seconds()) * (queries.len() * shape.aux.div_ceil(part)) as f64;
+            let full = rates.compute(plan.seconds()) * shape.aux.div_ceil(part) as f64;
             Way { part, workspace: plan.workspace_bytes(), seconds: factor * (full + bits), plan }
         })
     });
@@ -103,7 +101,8 @@ fn parts(len: usize) -> impl Iterator<Item = usize> {
 /// The plans for a request in much and in little workspace.
 fn with_workspaces(request: Request) -> impl Iterator<Item = Plan> {
     let bounds = (28..36).step_by(2).map(|log| 1usize << log).chain([usize::MAX]);
-    let mut plans: Vec<Plan> = bounds.filter_map(|workspace| Plan::choose(Request { workspace, ..request })).collect();
+    let mut plans: Vec<Plan> =
+        bounds.filter_map(|workspace| Plan::choose(Request { workspace, ..request.clone() })).collect();
     plans.dedup_by(|a, b| a.windows == b.windows);
     plans.into_iter()
 }
