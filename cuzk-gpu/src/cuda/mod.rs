@@ -9,8 +9,8 @@
 //! * [`kernels`]: kernel sources, their compilation and the files that it leaves;
 //! * [`field`]: fields and curves, checked and measured;
 //! * [`harness`]: checks and benches that run on a device;
-//! * [`msm`]: multi-scalar multiplication;
-//! * [`prove`]: all of it together, as a backend of proofs;
+//! * [`msm`]: multi-scalar multiplication; [`points`]: points of parameter files to the form of kernels;
+//! * [`plan`]: where everything lives on a device; [`prove`]: all of it together, as a backend of proofs;
 //! * [`error`]: what can go wrong.
 //!
 //! Rules: every call is checked; nothing here synchronizes with a whole device after start-up (waits are on streams and
@@ -18,6 +18,8 @@
 
 pub mod arena;
 pub mod driver;
+#[cfg(test)]
+mod emulation;
 pub mod error;
 pub mod field;
 pub mod fr;
@@ -28,6 +30,8 @@ pub mod launch;
 pub mod memory;
 pub mod msm;
 pub mod ntt;
+pub mod plan;
+pub mod points;
 pub mod prove;
 pub mod spmv;
 pub mod stream;

@@ -7,7 +7,7 @@ pub mod check;
 pub mod device;
 pub mod program;
 
-use super::{field, msm, ntt, prove, spmv};
+use super::{field, msm, ntt, points, prove, spmv};
 
 pub use self::{
     bench::{Bench, Goal, Measurement, time},
@@ -21,6 +21,7 @@ pub const CHECKS: &[&[Check]] = &[
     field::POINT_CHECKS,
     ntt::checks::CHECKS,
     spmv::checks::CHECKS,
+    points::checks::CHECKS,
     msm::checks::CHECKS,
     prove::checks::CHECKS,
 ];
@@ -32,6 +33,7 @@ pub const BENCHES: &[&[Bench]] = &[
     field::POINT_BENCHES,
     ntt::benches::BENCHES,
     spmv::benches::BENCHES,
+    points::benches::BENCHES,
     msm::benches::BENCHES,
     prove::benches::BENCHES,
 ];

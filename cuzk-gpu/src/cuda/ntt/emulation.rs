@@ -1,10 +1,8 @@
 //! The transforms' kernels, compiled for the host and run there thread by thread, with the plan's passes.
 
-use std::{path::Path, process::Command};
-
 use blstrs::Scalar;
 use ff::Field;
-use libloading::Library;
+use libloading::{Library, Symbol};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -14,7 +12,10 @@ use super::{
     plan::{self, Pass, padded_len},
     table::{bases, low_bits, parts},
 };
-use crate::cuda::fr::{Element, from_plain, plain};
+use crate::cuda::{
+    emulation::{function, with_library},
+    fr::{Element, from_plain, plain},
+};
 
 /// Sixteen bytes, with the alignment that kernels read with.
 #[repr(C, align(16))]
@@ -35,26 +36,14 @@ fn join(parts: &[Part]) -> Vec<Scalar> {
 
 #[test]
 fn kernels_transform_on_the_host() {
+    with_library(transform_every_size);
+}
+
+fn transform_every_size(library: &'static Library) {
     const LOG_TABLE: u32 = 13;
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/host_grid.cpp");
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let path = folder.path().join("grid.so");
-    let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
-    let arguments = ["-std=c++17", "-O1", "-fPIC", "-shared", "-Wno-unused-function", "-o"];
-    let compiled = match Command::new(&compiler).args(arguments).args([&path, &source]).output() {
-        Ok(output) => output,
-        Err(error) => return eprintln!("kernels are not run on the host: no {compiler}: {error}"),
-    };
-    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-    // SAFETY: the library has no initializers but of empty containers.
-    let library = unsafe { Library::new(&path) }.expect("just compiled");
     // SAFETY: these are the types of the functions in host_grid.cpp.
-    let (make_table, forward, inverse) = unsafe {
-        (
-            library.get::<MakeTable>(b"grid_table\0").expect("there"),
-            library.get::<RunPass>(b"grid_forward\0").expect("there"),
-            library.get::<RunPass>(b"grid_inverse\0").expect("there"),
-        )
+    let (make_table, forward, inverse): (Symbol<MakeTable>, Symbol<RunPass>, Symbol<RunPass>) = unsafe {
+        (function(library, "grid_table"), function(library, "grid_forward"), function(library, "grid_inverse"))
     };
     let mut table = vec![Part([0xdbdb_dbdb; 4]); parts(LOG_TABLE)];
     let [low, high] = bases(LOG_TABLE).map(|base| split(&base));

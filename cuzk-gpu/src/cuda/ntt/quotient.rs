@@ -90,15 +90,16 @@ enum Which {
 }
 
 impl Workspace {
-    /// Room for 2^log_n points, of each of A, B and C `capacity` of which may be other than 0, 1, 2 and -1.
-    pub fn plan(layout: &mut Layout, log_n: u32, capacity: usize) -> Self {
+    /// Room for 2^log_n points, of each of A, B and C `capacity` of which may be other than 0, 1, 2 and -1. H comes out in
+    /// `h`, of [`padded_len`] elements: given from outside, so that what follows H can overlay all the rest.
+    pub fn plan(h: Region<Element>, layout: &mut Layout, log_n: u32, capacity: usize) -> Self {
         Self {
             a: PlanesRegion::plan(layout, log_n, capacity),
             b: PlanesRegion::plan(layout, log_n, capacity),
             c: PlanesRegion::plan(layout, log_n, capacity),
             rows: layout.add(capacity),
             reversed: std::array::from_fn(|_| layout.add(words(log_n))),
-            vectors: std::array::from_fn(|_| layout.add(padded_len(log_n))),
+            vectors: [layout.add(padded_len(log_n)), h],
         }
     }
 

@@ -8,11 +8,16 @@ use cuzk_synth::{circuit::CircuitId, porep::PorepTask, r1cs::R1cs, sample};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{Cuda, DeviceKey, Options};
+use super::{Cuda, DeviceKey, DevicePoints};
 use crate::{
     arith::Backend as Arithmetic,
     cpu::Cpu,
-    cuda::{gpu::Gpu, harness::Check},
+    cuda::{
+        gpu::Gpu,
+        harness::Check,
+        plan::{BG2, Card, Config, MemoryPlan, Room, Rows, Shape},
+        stream::Stream,
+    },
     device::Device,
     generate,
     prover::{Blinding, Partition},
@@ -40,11 +45,18 @@ impl Pair {
     pub(super) fn new(
         gpu: &Gpu,
         r1cs: Arc<R1cs>,
-        options: Options,
+        workers: usize,
         read: impl Fn(Arithmetic) -> Srs,
     ) -> Result<Self, String> {
         let (points, host) = read(Arithmetic::Portable).split();
-        let key = DeviceKey::new(gpu, &points, Arc::new(host), r1cs.clone(), options).map_err(|e| e.to_string())?;
+        let shape = Shape::of(&r1cs, Room::for_bits(r1cs.num_variables(), r1cs.num_constraints()));
+        let run = || {
+            let card = Card::new(gpu.info(), gpu.free_memory()?);
+            let plan = MemoryPlan::choose(&shape, &card, &config(workers)).map_err(|e| gpu.misuse(e.to_string()))?;
+            let points = DevicePoints::upload(&Stream::new(gpu)?, &plan, &points)?;
+            DeviceKey::new(gpu, plan, points, Arc::new(host), r1cs.clone())
+        };
+        let key = run().map_err(|e| e.to_string())?;
         let cpu = Device::new(Cpu::new(Arithmetic::current()));
         let device = Device::new(Cuda::new(gpu.clone(), None));
         Ok(Self { device, key, cpu, srs: read(Arithmetic::current()), r1cs })
@@ -66,9 +78,8 @@ impl Pair {
 }
 
 /// All of a large device.
-pub(super) fn options(gpu: &Gpu, tables: usize) -> Result<Options, String> {
-    let memory = gpu.free_memory().map_err(|e| e.to_string())?;
-    Ok(Options { workers: 2, memory: memory / 10 * 9, tables })
+pub(super) fn config(workers: usize) -> Config {
+    Config { vram_limit: None, reserve: 1 << 30, workers, b_g2: BG2::Cpu, rows: Rows::Matrices, pinned_limit: 16 << 30 }
 }
 
 /// Toys of many sizes: the smallest domains, full ones, no variables in B, many and no public inputs.
@@ -84,10 +95,9 @@ fn toy_circuits(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Outcome {
         let toy = Toy { seed: rng.r#gen(), constraints, percent_inputs, b_constant, blank: false };
         let partition = toy.partition();
         let parameters = toy.reference_parameters(&trapdoor());
-        let tables = [1, 13][constraints % 2];
         let read = |arithmetic| Toy::srs(&parameters, arithmetic);
         let mut run = || {
-            let pair = Pair::new(gpu, partition.r1cs.clone(), options(gpu, tables)?, read)?;
+            let pair = Pair::new(gpu, partition.r1cs.clone(), 2, read)?;
             for _ in 0..2 {
                 let proof = pair.compare(&partition, Blinding::random(&mut *rng))?;
                 let inputs = &partition.witness.inputs()[1..];
@@ -103,7 +113,7 @@ fn toy_circuits(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Outcome {
 }
 
 /// Parameters of a 2 KiB PoRep, made now, and its constraint system.
-pub(super) fn porep_pair(gpu: &Gpu, rng: &mut ChaCha8Rng, tables: usize) -> Result<Pair, String> {
+pub(super) fn porep_pair(gpu: &Gpu, rng: &mut ChaCha8Rng, workers: usize) -> Result<Pair, String> {
     let circuit: CircuitId = "porep-2k".parse().map_err(|e| format!("{e:?}"))?;
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     let seed = format!("check {}", rng.r#gen::<u64>());
@@ -113,7 +123,7 @@ pub(super) fn porep_pair(gpu: &Gpu, rng: &mut ChaCha8Rng, tables: usize) -> Resu
         let forms = [arithmetic, Arithmetic::current()];
         srs::read_with(&files.params, forms).expect("the file was made a moment ago")
     };
-    Pair::new(gpu, Arc::new(r1cs), options(gpu, tables)?, read)
+    Pair::new(gpu, Arc::new(r1cs), workers, read)
 }
 
 /// The partitions of the bundled samples that are of this circuit.
@@ -126,9 +136,9 @@ pub(super) fn porep_partitions(pair: &Pair) -> Result<Vec<(PorepTask, Partition)
     sample::ALL.iter().map(partition).collect()
 }
 
-/// A real PoRep, with all multiples of h kept and with none.
+/// Real PoReps.
 fn porep(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Outcome {
-    let pair = porep_pair(gpu, rng, 13)?;
+    let pair = porep_pair(gpu, rng, 2)?;
     for (task, partition) in porep_partitions(&pair)? {
         let proof = pair.compare(&partition, Blinding::random(&mut StdRng::seed_from_u64(rng.r#gen())))?;
         if !task.verify_partition(0, &pair.srs.prepared, &proof).map_err(|e| e.to_string())? {

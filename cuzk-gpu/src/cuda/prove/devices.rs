@@ -11,7 +11,7 @@ use blstrs::Bls12;
 use cuzk_synth::r1cs::R1cs;
 use rayon::ThreadPool;
 
-use super::{Cuda, DeviceKey, Options};
+use super::{Cuda, DeviceKey, DevicePoints};
 use crate::{
     arith::{G1, Table},
     cuda::{
@@ -19,6 +19,8 @@ use crate::{
         error::CudaError,
         gpu::{Gpu, WeakGpu},
         kernels::Kernels,
+        plan::{BG2, Card, Config, MemoryPlan, Room, Rows, Shape},
+        stream::Stream,
     },
     device::Device,
     prover::{Blinding, DeviceError, Fault, Partition, ProveError},
@@ -41,7 +43,11 @@ pub struct DeviceOptions {
     /// Partitions that may be on a device at once.
     pub workers: usize,
     /// The most bytes of device memory to use.
-    pub memory_limit: Option<usize>,
+    pub vram_limit: Option<usize>,
+    /// The most bytes of page-locked host memory to use.
+    pub pinned_limit: usize,
+    /// Where the sum over b_g2 is computed.
+    pub b_g2: BG2,
     /// Threads of what the CPU does after the kernels; without them, the caller's.
     pub finish: Option<Arc<ThreadPool>>,
 }
@@ -73,9 +79,6 @@ pub type PointSource = dyn Fn() -> Result<[Table<G1>; 4], String> + Send + Sync;
 
 /// Memory that is never planned with: the driver's, and what others may want.
 const RESERVE: usize = 1 << 29;
-
-/// The most tables of multiples of h.
-const TABLES: usize = 13;
 
 impl Devices {
     /// Opens devices. Their kernels come from where [`Kernels::from_environment`] says.
@@ -196,18 +199,36 @@ impl Devices {
         points: &[Table<G1>; 4],
     ) -> Result<Arc<DeviceKey>, ProveError> {
         let gpu = opened.backend().gpu();
+        let failed = |error: CudaError| error.of_device(&gpu.info().uuid);
+        let card = Card::new(gpu.info(), gpu.free_memory().map_err(failed)?);
+        let r1cs = &circuit.r1cs;
+        let shape = Shape::of(r1cs, Room::for_bits(r1cs.num_variables(), r1cs.num_constraints()));
+        let plan = MemoryPlan::choose(&shape, &card, &self.options.config());
+        let plan = plan.map_err(|error| failed(gpu.misuse(error.to_string())))?;
+        tracing::info!("{}:\n{plan}", gpu.label());
         let key = || {
-            let free = gpu.free_memory()?.saturating_sub(RESERVE);
-            let memory = self.options.memory_limit.map_or(free, |limit| limit.min(free));
-            let options = Options { workers: self.options.workers, memory, tables: TABLES };
-            DeviceKey::new(gpu, points, circuit.host.clone(), circuit.r1cs.clone(), options)
+            let points = DevicePoints::upload(&Stream::new(gpu)?, &plan, points)?;
+            DeviceKey::new(gpu, plan, points, circuit.host.clone(), circuit.r1cs.clone())
         };
-        key().map(Arc::new).map_err(|error| error.of_device(&gpu.info().uuid))
+        key().map(Arc::new).map_err(failed)
     }
 
     fn gone(&self, device: usize, what: String) -> ProveError {
         let info = &self.slots[device].info;
         DeviceError { device: info.uuid.clone(), fault: Fault::Gone, what: format!("{info}: {what}") }.into()
+    }
+}
+
+impl DeviceOptions {
+    fn config(&self) -> Config {
+        Config {
+            vram_limit: self.vram_limit,
+            reserve: RESERVE,
+            workers: self.workers,
+            b_g2: self.b_g2,
+            rows: Rows::Matrices,
+            pinned_limit: self.pinned_limit,
+        }
     }
 }
 

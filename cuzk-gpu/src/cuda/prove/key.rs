@@ -9,7 +9,7 @@ use bellperson::groth16::VerifyingKey;
 use blstrs::Bls12;
 use cuzk_synth::{bitmap::Bitmap, r1cs::R1cs};
 
-use super::{shape::Shape, slots::Slots, staging::Staging};
+use super::{slots::Slots, staging::Staging};
 use crate::{
     arith::{G1, Table},
     cuda::{
@@ -17,8 +17,9 @@ use crate::{
         error::CudaError,
         gpu::Gpu,
         memory::DeviceBuffer,
-        msm::{Base, Msm, Plan, Query, Request},
-        ntt::{Ntt, Quotient, quotient::Workspace},
+        msm::{Base, Msm, Query},
+        ntt::{Ntt, Quotient, plan::padded_len, quotient::Workspace},
+        plan::{Matrices, MemoryPlan, Shape, Vector},
         spmv::{DeviceMatrix, Spmv, matrix::Coefficients},
         stream::Stream,
     },
@@ -26,27 +27,23 @@ use crate::{
     srs::HostKey,
 };
 
-/// How a circuit is put on a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// Partitions that may be on the device at once, all but one of them waiting.
-    pub workers: usize,
-    /// Bytes of device memory that may be used.
-    pub memory: usize,
-    /// The most tables of multiples of h.
-    pub tables: usize,
-}
-
 /// A circuit on a device.
 pub struct DeviceKey {
     pub(super) host: Arc<HostKey>,
     pub(super) r1cs: Arc<R1cs>,
-    shape: Shape,
-    tables: usize,
+    plan: MemoryPlan,
     pub(super) staging: Staging,
     pub(super) slots: Arc<Slots>,
     /// Only who holds the device's lock takes it.
     pub(super) engine: Mutex<Engine>,
+}
+
+/// Points of a circuit in device memory, in the form of the kernels.
+pub struct DevicePoints {
+    /// Of h, with room for tables of multiples.
+    pub h: DeviceBuffer<u8>,
+    /// Of l, a and b_g1, one after the other.
+    pub witness: DeviceBuffer<u8>,
 }
 
 /// The kernel phase's own: points, matrices, plans and the workspace.
@@ -58,9 +55,7 @@ pub(super) struct Engine {
     pub ntt: Ntt,
     pub quotient: Quotient,
     pub vectors: Workspace,
-    pub h: DeviceBuffer<u8>,
-    /// l, a, b_g1, one after the other.
-    pub points: DeviceBuffer<u8>,
+    pub points: DevicePoints,
     pub variables: [Variables; 3],
     pub msm_h: Msm<G1>,
     pub msm_witness: Msm<G1>,
@@ -75,77 +70,54 @@ pub(super) struct Variables {
 }
 
 impl DeviceKey {
-    /// Puts a circuit on a device: copies everything, computes tables, allocates the workspace. Waits until it is done.
-    /// `points` are h, l, a and b_g1, in the portable form.
+    /// Puts a circuit on a device, whose points are there already: copies the matrices, computes tables, allocates the
+    /// workspace. Waits until it is done.
     ///
     /// # Errors
-    /// [`CudaError::Misuse`] if parameters and circuit do not fit each other or the memory,
+    /// [`CudaError::Misuse`] if the plan streams anything, or is for other points or another circuit,
     /// [`CudaError::OutOfMemory`], or what the driver reports.
     pub fn new(
         gpu: &Gpu,
-        points: &[Table<G1>; 4],
+        plan: MemoryPlan,
+        points: DevicePoints,
         host: Arc<HostKey>,
         r1cs: Arc<R1cs>,
-        options: Options,
     ) -> Result<Self, CudaError> {
-        let (shape, stream) = (Shape::of(&r1cs), Stream::new(gpu)?);
-        let lengths = points.each_ref().map(Table::len);
-        if lengths != shape.points {
-            return Err(
-                gpu.misuse(format!("{lengths:?} points of h, l, a, b_g1 for a circuit with {:?}", shape.points))
-            );
-        }
-        let sms = gpu.info().sms as usize;
-        let Some(tables) = shape.tables(options.tables, sms, options.workers, options.memory) else {
-            let what = format!("{} bytes of device memory are not enough for {shape:?}", options.memory);
-            return Err(gpu.misuse(what));
-        };
-        let plan = |request: Request| {
-            let what = format!("no plan for {request:?}");
-            Plan::choose(request).ok_or_else(|| gpu.misuse(what))
-        };
-        let plan_h = plan(shape.h_request(tables, sms, usize::MAX))?;
-
-        let [h, queries @ ..] = points;
-        let h = upload(&stream, &[h], plan_h.windows.tables())?;
-        let variables = variables(&stream, &r1cs, shape.points)?;
+        let (shape, stream) = (plan.shape, Stream::new(gpu)?);
+        same_circuit(&shape, &r1cs).map_err(|what| gpu.misuse(what))?;
+        points.fit(gpu, &plan)?;
         let mut layout = Layout::new();
-        let vectors = Workspace::plan(&mut layout, shape.log_n, shape.exceptions);
-        let (mut of_h, mut of_witness) = (layout.clone(), layout);
-        let msm_h = Msm::new(&stream, plan_h, &mut of_h)?;
-        let msm_witness = Msm::new(&stream, plan(shape.witness_request(sms, usize::MAX))?, &mut of_witness)?;
-        msm_h.fill_tables(&stream, Base { points: h.all(), first: 0, len: shape.points[0] })?;
-
-        let tables = msm_h.plan().windows.tables();
+        let h = layout.add(padded_len(shape.log_n));
+        let [mut rows, mut sum_h, mut sum_witness] = [(); 3].map(|()| layout.clone());
+        let vectors = Workspace::plan(h, &mut rows, shape.log_n, shape.room.exceptions);
+        let msm_h = Msm::new(&stream, plan.h_msm.clone(), &mut sum_h)?;
+        let msm_witness = Msm::new(&stream, plan.witness_msm.clone(), &mut sum_witness)?;
+        let base = Base { points: points.h.all(), first: 0, len: plan.h.points };
+        msm_h.fill_tables(&stream, base)?;
+        let arena = Arena::new(gpu, &rows.overlay(sum_h).overlay(sum_witness), "the workspace of a circuit")?;
         let engine = Engine {
-            arena: Arena::new(gpu, &of_h.overlay(of_witness), "the workspace of a circuit")?,
+            arena,
             spmv: Spmv::new(&stream)?,
             matrices: [DeviceMatrix::new(&stream, &r1cs, &r1cs.a)?, DeviceMatrix::new(&stream, &r1cs, &r1cs.b)?],
             coefficients: Coefficients::new(&stream, &r1cs)?,
             ntt: Ntt::new(&stream, shape.log_n)?,
             quotient: Quotient::new(&stream, shape.log_n)?,
             vectors,
-            h,
-            points: upload(&stream, &queries.each_ref(), 1)?,
-            variables,
+            points,
+            variables: variables(&stream, &r1cs, &plan)?,
             msm_h,
             msm_witness,
         };
         let mut layout = Layout::new();
         let staging = Staging::plan(&mut layout, &shape);
-        let slots = Slots::new(gpu, options.workers, &staging, &layout)?;
+        let slots = Slots::new(gpu, plan.config.workers, &staging, &layout)?;
         stream.wait()?;
-        Ok(Self { host, r1cs, shape, tables, staging, slots, engine: Mutex::new(engine) })
+        Ok(Self { host, r1cs, plan, staging, slots, engine: Mutex::new(engine) })
     }
 
-    /// Its numbers.
-    pub fn shape(&self) -> &Shape {
-        &self.shape
-    }
-
-    /// Tables of multiples of h.
-    pub fn tables(&self) -> usize {
-        self.tables
+    /// Where everything is.
+    pub fn plan(&self) -> &MemoryPlan {
+        &self.plan
     }
 
     /// What stays with the host.
@@ -160,7 +132,7 @@ impl ProvingKey for DeviceKey {
     }
 
     fn fits(&self, r1cs: &R1cs) -> Result<(), String> {
-        self.shape.fits(r1cs)
+        same_circuit(&self.plan.shape, r1cs)
     }
 }
 
@@ -172,26 +144,47 @@ impl Variables {
     }
 }
 
-/// Copies lists of points, one after the other, with room for tables of their multiples.
-fn upload(stream: &Stream, lists: &[&Table<G1>], tables: usize) -> Result<DeviceBuffer<u8>, CudaError> {
-    let gpu = stream.gpu();
-    let bytes: usize = lists.iter().map(|list| list.as_bytes().len()).sum();
-    let buffer = DeviceBuffer::new(gpu, tables * bytes, "points")?;
-    let mut begin = 0;
-    for list in lists {
-        let Table::Portable(_) = list else {
-            return Err(gpu.misuse(format!("{} points in the form of another arithmetic", list.len())));
+impl DevicePoints {
+    /// Copies points of h, l, a and b_g1 in the portable form to where a plan wants them.
+    ///
+    /// # Errors
+    /// [`CudaError::Misuse`] if they are others, [`CudaError::OutOfMemory`], or what the driver reports.
+    pub fn upload(stream: &Stream, plan: &MemoryPlan, points: &[Table<G1>; 4]) -> Result<Self, CudaError> {
+        let [h, witness @ ..] = points;
+        let copy = |lists: &[&Table<G1>], tables: usize| {
+            let bytes: usize = lists.iter().map(|list| list.as_bytes().len()).sum();
+            let buffer = DeviceBuffer::new(stream.gpu(), tables * bytes, "points")?;
+            let mut begin = 0;
+            for list in lists {
+                let Table::Portable(_) = list else {
+                    let what = format!("{} points in the form of another arithmetic", list.len());
+                    return Err(stream.gpu().misuse(what));
+                };
+                let bytes = list.as_bytes();
+                buffer.all().range(begin..begin + bytes.len())?.upload(stream, bytes)?;
+                begin += bytes.len();
+            }
+            Ok(buffer)
         };
-        let bytes = list.as_bytes();
-        buffer.all().range(begin..begin + bytes.len())?.upload(stream, bytes)?;
-        begin += bytes.len();
+        Ok(Self { h: copy(&[h], plan.h.tables)?, witness: copy(&witness.each_ref(), 1)? })
     }
-    Ok(buffer)
+
+    /// Whether they are those of a plan that streams nothing.
+    fn fit(&self, gpu: &Gpu, plan: &MemoryPlan) -> Result<(), CudaError> {
+        let resident = plan.vectors().all(Vector::is_resident) && plan.matrices == Matrices::Resident;
+        let wanted = [plan.h.device_bytes(), [&plan.l, &plan.a, &plan.b_g1].map(Vector::device_bytes).iter().sum()];
+        let found = [self.h.len(), self.witness.len()];
+        match resident && plan.b_g2.is_none() && wanted == found {
+            true => Ok(()),
+            false => Err(gpu.misuse(format!("{found:?} bytes of points, the plan wants {wanted:?}:\n{plan}"))),
+        }
+    }
 }
 
 /// Of l, a and b_g1.
-fn variables(stream: &Stream, r1cs: &R1cs, [_, l, a, b]: [usize; 4]) -> Result<[Variables; 3], CudaError> {
+fn variables(stream: &Stream, r1cs: &R1cs, plan: &MemoryPlan) -> Result<[Variables; 3], CudaError> {
     let density = &r1cs.density;
+    let [l, a, b] = [&plan.l, &plan.a, &plan.b_g1].map(|vector| vector.points);
     let all = (0..r1cs.num_inputs as u32).collect();
     let in_b = density.b_inputs.iter_ones().map(|i| i as u32).collect();
     let one = |points, inputs: Vec<u32>, aux: Option<&Bitmap>| {
@@ -212,4 +205,17 @@ fn mask(stream: &Stream, bitmap: &Bitmap) -> Result<Option<DeviceBuffer<u32>>, C
     }
     let words: Vec<u32> = bitmap.words().iter().flat_map(|word| [*word as u32, (word >> 32) as u32]).collect();
     DeviceBuffer::from_host(stream, &words, "a query's variables").map(Some)
+}
+
+/// Whether this is the circuit of the plan, as far as numbers tell.
+fn same_circuit(shape: &Shape, r1cs: &R1cs) -> Result<(), String> {
+    let planned = [shape.inputs, shape.aux, shape.rows];
+    let found = [r1cs.num_inputs, r1cs.num_aux, r1cs.num_constraints()];
+    match planned == found {
+        true => Ok(()),
+        false => Err(format!(
+            "the parameters are of another circuit: {planned:?} public inputs, auxiliary variables and rows, the partition \
+             has {found:?}"
+        )),
+    }
 }

@@ -4,9 +4,8 @@
 //! memory, while other partitions' kernels run. Under the device's lock it is expanded, multiplied with the matrices and
 //! summed up with the points, all in one workspace that the key made at the start. What is left is for the CPU.
 //!
-//! * [`shape`]: what a circuit needs, in numbers. Pure;
-//! * [`staging`]: the compact witness as bytes; [`slots`]: the workers' buffers and streams; [`marks`]: times of phases;
-//! * [`key`]: a circuit on a device: matrices, points, workspace; [`run`]: the kernel phase;
+//! * `staging`: the compact witness as bytes; `slots`: the workers' buffers and streams; `marks`: times of phases;
+//! * [`key`]: a circuit on a device: matrices, points, workspace; `run`: the kernel phase;
 //! * [`backend`]: the seam; [`devices`]: all devices of the process, and the circuits on them;
 //! * [`checks`], [`benches`]: for the harness.
 
@@ -17,13 +16,11 @@ pub mod devices;
 pub mod key;
 mod marks;
 mod run;
-pub mod shape;
 mod slots;
 mod staging;
 
 pub use self::{
     backend::Cuda,
     devices::{Circuit, DeviceOptions, Devices, PointSource},
-    key::{DeviceKey, Options},
-    shape::Shape,
+    key::{DeviceKey, DevicePoints},
 };

@@ -38,7 +38,7 @@ impl Engine {
         marks.mark(stream, Some(Phase::Quotient))?;
 
         let len = (1 << log_n) - 1;
-        let base = Base { points: self.h.all(), first: 0, len };
+        let base = Base { points: self.points.h.all(), first: 0, len };
         self.msm_h.full(stream, &self.arena, base, Scalars { words: h.cast()?, len, montgomery: false })?;
         marks.mark(stream, Some(Phase::MsmH))?;
 
@@ -50,7 +50,7 @@ impl Engine {
             montgomery: true,
         };
         let queries = self.variables.each_ref().map(Variables::query);
-        self.msm_witness.mixed(stream, &self.arena, self.points.all(), &queries, witness)?;
+        self.msm_witness.mixed(stream, &self.arena, self.points.witness.all(), &queries, witness)?;
         marks.mark(stream, Some(Phase::MsmWitness))?;
         self.vectors.check(stream, &self.arena)?;
         marks.mark(stream, Some(Phase::Download))?;

@@ -89,6 +89,11 @@ impl DeviceMatrix {
     }
 }
 
+/// Bytes of a matrix.
+pub fn bytes(rows: usize, entries: usize) -> usize {
+    4 * (rows + 1) + 6 * entries
+}
+
 /// Whether all indexes of a matrix are of its circuit.
 fn check(r1cs: &R1cs, matrix: &Matrix) -> Result<(), String> {
     let ascending = matrix.starts.windows(2).all(|pair| pair[0] <= pair[1]);
