@@ -47,6 +47,12 @@ pub fn check(mut settings: Settings) -> Result<Settings, Problems> {
                 .into(),
         );
     }
+    if let MemoryBudget::Fixed(limit) = config.gpus.vram_limit
+        && limit <= config.gpus.vram_reserve
+    {
+        let reserve = config.gpus.vram_reserve;
+        refuse("gpus", "vram_limit", format!("is {limit}, of which gpus.vram_reserve = {reserve} leaves nothing"));
+    }
     if let MemoryBudget::Fixed(size) = config.memory.total_budget
         && size.bytes() == 0
     {

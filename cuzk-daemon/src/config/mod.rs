@@ -4,6 +4,7 @@
 
 mod check;
 mod foreign;
+mod gpu;
 mod layers;
 mod problem;
 mod render;
@@ -19,6 +20,7 @@ use std::{env, fs, path::Path};
 
 pub use self::{
     check::{HAS_GPU_BACKEND, check},
+    gpu::PointChecks,
     layers::{OTHER_VARIABLES, Override, PARAM_CACHE_VARIABLE, Settings, Sources, merge},
     problem::{Origin, Problem, Problems, Warning},
     render::{render, summary},

@@ -6,10 +6,12 @@
 
 use std::{num::NonZeroU32, path::PathBuf};
 
+use cuzk_gpu::cuda::plan::BG2;
 use cuzk_synth::{circuit::CircuitId, r1cs::Check};
 use toml::Value;
 
 use super::{
+    gpu::PointChecks,
     setting::{Inert, OneOrMany, Setting},
     types::{DeviceName, GpuPolicy, LogFormat, LogLevel, MemoryBudget, SocketMode},
     units::{ByteSize, Span},
@@ -104,6 +106,8 @@ schema! {
         param_cache: PathBuf = PathBuf::from("/var/tmp/filecoin-proof-parameters"),
         /// Whether parameters made on this machine are used; never set this where real sectors are proven.
         allow_dev_params: bool = false,
+        /// What is checked of each point that is loaded to a GPU: "off", that it is on its "curve", or in its "subgroup".
+        check_points: PointChecks = PointChecks::Curve,
         /// Circuits whose parameters are loaded at the start, such as "porep-32g".
         preload: OneOrMany<CircuitId> = OneOrMany(Vec::new()),
     }
@@ -124,6 +128,12 @@ schema! {
         gpu_threads: u32 = 0,
         /// Partitions worked on at once for each device; 2 hides the CPU part of one behind the kernels of the other.
         gpu_workers_per_device: NonZeroU32 = NonZeroU32::new(2).expect("2 is not 0"),
+        /// The most memory of each GPU to use: "auto" is all that is free, or a size.
+        vram_limit: MemoryBudget = MemoryBudget::Auto,
+        /// Memory of each GPU that is left alone below the limit, for the driver's own needs.
+        vram_reserve: ByteSize = ByteSize::from_mib(512),
+        /// Where the sum over G2 is computed: on the "cpu" beside the kernels, on the "gpu", or "auto" by measured times.
+        b_g2_msm: BG2 = BG2::Cpu,
         /// Whether a GPU is "required", to "prefer", or used "never".
         policy: GpuPolicy = GpuPolicy::Prefer,
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use cuzk_gpu::cuda::plan::BG2;
 use cuzk_synth::r1cs::Check;
 
 use super::*;
@@ -87,6 +88,9 @@ fn all_keys_can_be_set() {
         safety_margin = "10GiB"
         [gpus]
         gpu_workers_per_device = 3
+        vram_limit = "16GiB"
+        vram_reserve = "1GiB"
+        b_g2_msm = "auto"
         policy = "never"
         [scheduler]
         max_queued_bytes = "1GiB"
@@ -105,6 +109,9 @@ fn all_keys_can_be_set() {
     assert_eq!(config.memory.total_budget, MemoryBudget::Fixed(ByteSize::from_gib(256)));
     assert_eq!(config.gpus.gpu_workers_per_device.get(), 3);
     assert_eq!(config.gpus.policy, GpuPolicy::Never);
+    assert_eq!(config.gpus.vram_limit, MemoryBudget::Fixed(ByteSize::from_gib(16)));
+    assert_eq!(config.gpus.vram_reserve, ByteSize::from_gib(1));
+    assert_eq!(config.gpus.b_g2_msm, BG2::Auto);
     assert_eq!(config.scheduler.max_queued_bytes, ByteSize::from_gib(1));
     assert_eq!(config.synthesis.check, Check::Full);
     assert_eq!(config.logging.format, LogFormat::Json);
@@ -269,6 +276,7 @@ fn bad_values_name_their_variable_or_flag() {
 fn combinations_that_cannot_work_are_refused() {
     for (file, expected) in [
         ("[gpus]\npolicy = \"required\"", "no GPU backend"),
+        ("[gpus]\nvram_limit = \"512MiB\"", "gpus.vram_reserve = 512MiB leaves nothing"),
         ("[daemon]\nlisten = \"0.0.0.0:9820\"", "set daemon.allow_insecure = true"),
         ("[daemon]\nlisten = []", "names no address"),
         ("[daemon]\nlisten = [\"127.0.0.1:1\", \"127.0.0.1:1\"]", "twice"),

@@ -10,7 +10,8 @@
 //! * [`field`]: fields and curves, checked and measured;
 //! * [`harness`]: checks and benches that run on a device;
 //! * [`msm`]: multi-scalar multiplication; [`points`]: points of parameter files to the form of kernels;
-//! * [`plan`]: where everything lives on a device; [`prove`]: all of it together, as a backend of proofs;
+//! * [`plan`]: where everything lives on a device; [`load`]: parameters from their file to there;
+//! * [`prove`]: all of it together, as a backend of proofs;
 //! * [`error`]: what can go wrong.
 //!
 //! Rules: every call is checked; nothing here synchronizes with a whole device after start-up (waits are on streams and
@@ -27,6 +28,7 @@ pub mod gpu;
 pub mod harness;
 pub mod kernels;
 pub mod launch;
+pub mod load;
 pub mod memory;
 pub mod msm;
 pub mod ntt;

@@ -3,6 +3,7 @@
 mod layout;
 mod read;
 mod rows;
+mod watch;
 mod write;
 
 use bellperson::groth16::{PreparedVerifyingKey, VerifyingKey, prepare_verifying_key};
@@ -15,7 +16,9 @@ use crate::{
 };
 
 pub use layout::{G1_BYTES, G2_BYTES, Layout, Section};
-pub use read::{SrsError, SrsFault, check_layout, open_or_convert, read, read_verifying_key, read_with};
+pub use read::{SrsError, SrsFault, check_layout, open_or_convert, read, read_verifying_key, read_watched, read_with};
+pub(crate) use read::{bad_point, in_file, same_version};
+pub use watch::{Report, Watch};
 pub use write::Writer;
 
 /// The parameters, in memory or in a mapped file of ours. Points are in the order of the variables they belong to, public inputs first;

@@ -18,7 +18,7 @@ use crate::{
     device::Device,
     generate::{WriteError, write_parameters},
     prover::{Blinding, Partition},
-    srs::{self, Writer},
+    srs::{self, Watch, Writer},
 };
 
 fn toy() -> impl Strategy<Value = Toy> {
@@ -60,7 +60,8 @@ fn agrees_with_bellperson(toy: &Toy) {
         let cpu = Device::new(Cpu::new(arithmetic));
         let rows = folder.path().join(format!("{arithmetic:?}.rows"));
         let source = "000102030405060708090a0b0c0d0e0f".parse().unwrap();
-        let convert = |unchanged| srs::open_or_convert(&path, source, &rows, unchanged, arithmetic).unwrap();
+        let convert =
+            |unchanged| srs::open_or_convert(&path, source, &rows, unchanged, arithmetic, &Watch::nobody()).unwrap();
         let (converted, now) = convert(true);
         assert!(now, "there was no file before");
         let (opened, now) = convert(true);

@@ -7,7 +7,7 @@ pub mod check;
 pub mod device;
 pub mod program;
 
-use super::{field, msm, ntt, points, prove, spmv};
+use super::{field, load, msm, ntt, points, prove, spmv};
 
 pub use self::{
     bench::{Bench, Goal, Measurement, time},
@@ -22,6 +22,7 @@ pub const CHECKS: &[&[Check]] = &[
     ntt::checks::CHECKS,
     spmv::checks::CHECKS,
     points::checks::CHECKS,
+    load::checks::CHECKS,
     msm::checks::CHECKS,
     prove::checks::CHECKS,
 ];
@@ -34,6 +35,7 @@ pub const BENCHES: &[&[Bench]] = &[
     ntt::benches::BENCHES,
     spmv::benches::BENCHES,
     points::benches::BENCHES,
+    load::benches::BENCHES,
     msm::benches::BENCHES,
     prove::benches::BENCHES,
 ];

@@ -6,6 +6,7 @@
 //! * `stage`: which points stay on the device, for each of those ways;
 //! * `fixed`: what is needed in any case;
 //! * `choose`: the fastest of the plans that fit;
+//! * [`parts`]: which points each call takes, once the circuit is at hand;
 //! * `report`: the plan as a table.
 //!
 //! # The kernel phase
@@ -25,6 +26,7 @@
 mod choose;
 mod cost;
 mod fixed;
+pub mod parts;
 mod report;
 pub mod shape;
 mod stage;
@@ -36,6 +38,7 @@ use crate::cuda::msm;
 
 pub use self::{
     fixed::LOADING_BYTES,
+    parts::Parts,
     shape::{BG2, Card, Config, Room, Rows, Shape},
 };
 

@@ -76,27 +76,24 @@ fn resident(plan: &MemoryPlan) -> Vec<&'static str> {
     plan.vectors().filter(|vector| vector.is_resident()).map(|vector| vector.name).collect()
 }
 
-/// What stays of a 32 GiB PoRep on each card. The table of factors takes 8 GiB of it.
+/// What stays of a 32 GiB PoRep on each card, and what is streamed. The table of factors takes 8 GiB of it.
 #[test]
 fn cards_prove_32_gib() {
-    let all = vec!["h", "l", "a", "b_g1"];
-    let expected = [
-        None,
-        None,
-        Some((vec!["b_g1"], Matrices::Resident)),
-        Some((vec!["l", "a", "b_g1"], Matrices::STREAMED)),
-        Some((all.clone(), Matrices::Resident)),
-        Some((all, Matrices::Resident)),
-    ];
-    for ((name, card), expected) in cards().into_iter().zip(expected) {
+    let gib = |streamed: std::ops::Range<usize>| Some(streamed.start * GIB..streamed.end * GIB);
+    let streamed = [None, None, gib(30..40), gib(8..20), gib(0..1), gib(0..1)];
+    for ((name, card), streamed) in cards().into_iter().zip(streamed) {
         let plan = MemoryPlan::choose(&porep_32g(), &card, &config());
-        match (plan, expected) {
-            (Ok(plan), Some(expected)) => {
+        match (plan, streamed) {
+            (Ok(plan), Some(streamed)) => {
                 holds(&plan);
-                assert_eq!((resident(&plan), plan.matrices), expected, "{name}: {plan}");
+                assert!(streamed.contains(&plan.pinned_bytes()), "{name}: {plan}");
+                let all = resident(&plan) == ["h", "l", "a", "b_g1"] && plan.matrices == Matrices::Resident;
+                assert_eq!(all, streamed.end == GIB, "{name}: {plan}");
+                // Nearly all that there is, where there is too little.
+                assert!(all || plan.limit - plan.device_bytes() < GIB, "{name}: {plan}");
             }
             (Err(NoPlan::Device { log_n: 27, needed, limit, .. }), None) => assert!(needed > limit, "{name}"),
-            (plan, expected) => panic!("{name}: {plan:?}, expected {expected:?}"),
+            (plan, streamed) => panic!("{name}: {plan:?}, expected {streamed:?}"),
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::{
     device::Device,
     generate,
     prover::{Blinding, Partition},
-    srs::{self, Srs},
+    srs::{self, Srs, Watch},
     toy::{Toy, trapdoor},
 };
 
@@ -121,7 +121,7 @@ pub(super) fn porep_pair(gpu: &Gpu, rng: &mut ChaCha8Rng, workers: usize) -> Res
     let r1cs = cuzk_synth::porep::record(circuit).map_err(|e| e.to_string())?.map_err(|e| e.to_string())?;
     let read = |arithmetic| {
         let forms = [arithmetic, Arithmetic::current()];
-        srs::read_with(&files.params, forms).expect("the file was made a moment ago")
+        srs::read_with(&files.params, forms, &Watch::nobody()).expect("the file was made a moment ago")
     };
     Pair::new(gpu, Arc::new(r1cs), workers, read)
 }
