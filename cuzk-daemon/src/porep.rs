@@ -19,7 +19,7 @@ use cuzk_synth::{
     error::InputError,
     porep::{self, Claims, PorepTask},
     r1cs::{self, Check, R1cs},
-    witness::CompactWitness,
+    synthesis::Synthesis,
 };
 use rand::rngs::OsRng;
 use rayon::ThreadPool;
@@ -57,7 +57,7 @@ pub struct Params {
 /// One synthesized partition.
 pub struct Witness {
     circuit: CircuitId,
-    values: CompactWitness,
+    values: Synthesis,
 }
 
 /// A checked PoRep, and the memory that each of its partitions takes.
@@ -84,13 +84,13 @@ impl PorepProving {
     }
 
     /// Host memory that a partition takes at its peak, from the lengths in the parameter file: two vectors of the domain
-    /// (40 bytes an element in the wider form), the coefficients of H, and the witness (two bits a variable, and its
-    /// few full scalars).
+    /// (40 bytes an element in the wider form), the coefficients of H, and what synthesis leaves (five planes of bits, indexes
+    /// and the few full scalars: 2.4 bytes a variable for 32 GiB, 5 for 2 KiB).
     fn partition_bytes(&self, circuit: CircuitId) -> u64 {
         let layout = self.library.find(circuit).ok().and_then(|found| srs::check_layout(&found.files.params).ok());
         layout.map_or(0, |layout| {
             let [_, h, l, ..] = layout.sections;
-            (2 * 40 + 32) * (h.points + 1) + l.points
+            (2 * 40 + 32) * (h.points + 1) + 5 * l.points
         })
     }
 
@@ -203,8 +203,8 @@ impl Proving for PorepProving {
     }
 
     fn synthesize(&self, task: &Admitted, partition: usize) -> Result<Witness, String> {
-        let witness = self.settings.synthesis.install(|| task.porep.witness(partition)).map_err(|e| e.to_string())?;
-        Ok(Witness { circuit: task.porep.circuit(), values: witness })
+        let values = self.settings.synthesis.install(|| task.porep.synthesize(partition)).map_err(|e| e.to_string())?;
+        Ok(Witness { circuit: task.porep.circuit(), values })
     }
 
     fn devices(&self) -> Vec<DeviceInfo> {
@@ -221,11 +221,11 @@ impl Proving for PorepProving {
 
     fn prove(&self, _: usize, params: &Params, witness: Witness) -> Result<Proved, String> {
         let Witness { circuit, values } = witness;
-        let check = || params.r1cs.first_unsatisfied(&values, self.settings.check);
+        let check = || params.r1cs.first_unsatisfied(&values.witness, self.settings.check);
         if let Some(constraint) = self.settings.synthesis.install(check) {
             return Err(Self::unsatisfied(circuit, constraint));
         }
-        let partition = Partition { r1cs: params.r1cs.clone(), witness: values };
+        let partition = Partition::new(params.r1cs.clone(), values);
         let (proof, timings) =
             self.cpu.prove(&params.srs, partition, Blinding::random(OsRng)).map_err(|e| e.to_string())?;
         let mut bytes = Vec::new();

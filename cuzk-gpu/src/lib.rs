@@ -5,6 +5,7 @@
 //! * [`generate`]: development parameters;
 //! * [`prover`]: the seam between the phases of a proof and whatever computes them;
 //! * [`device`]: one lock a device, held around the kernel phase only, and the timings;
+//! * [`timing`], [`timeline`]: when phases ran, of one partition and of the last ones;
 //! * [`cpu`]: the backend that needs no device;
 //! * [`shelf`]: parameters of several circuits, near to a device or far;
 //! * [`arith`]: the arithmetic it stands on;
@@ -19,7 +20,7 @@ pub mod params;
 pub mod prover;
 pub mod shelf;
 pub mod srs;
+pub mod timeline;
 pub mod timing;
 
-#[cfg(test)]
 mod toy;

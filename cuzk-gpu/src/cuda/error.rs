@@ -1,10 +1,11 @@
 //! What can go wrong between us and a device.
 
-use std::{ffi::CStr, fmt, path::PathBuf, ptr};
+use std::{ffi::CStr, fmt, path::PathBuf, ptr, time::Duration};
 
 use cudarc::driver::sys::{self, CUresult};
 
 use super::kernels::Arch;
+use crate::prover::{DeviceError, Fault, ProveError};
 
 /// An error of the device layer. Each says where it happened and what can be done.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +61,14 @@ pub enum CudaError {
         device: String,
         /// What does not fit.
         what: String,
+    },
+    /// Queued work did not end in the time that its watchdog allows.
+    #[error("{device}: queued work took more than {allowed:?}")]
+    TooSlow {
+        /// The device.
+        device: String,
+        /// The time allowed.
+        allowed: Duration,
     },
     /// NVRTC cannot be found or used.
     #[error(
@@ -117,6 +126,57 @@ impl fmt::Display for DriverCode {
             true => f.write_str(&unsafe { CStr::from_ptr(name) }.to_string_lossy()),
             false => write!(f, "{:?}", self.0),
         }
+    }
+}
+
+impl CudaError {
+    /// Which kind of failure of a device it is.
+    pub fn fault(&self) -> Fault {
+        match self {
+            Self::OutOfMemory { .. } => Fault::Memory,
+            Self::Misuse { .. } => Fault::Unfit,
+            Self::TooSlow { .. } => Fault::Watchdog,
+            Self::Call { error, .. } => fault_of(error.0),
+            Self::NoDriver(_) | Self::OldDriver { .. } | Self::NoDevice(_) | Self::UnsupportedArch { .. } => {
+                Fault::Gone
+            }
+            Self::NoNvrtc(_) | Self::Compile { .. } | Self::NoModule(_) | Self::File { .. } => Fault::Launch,
+        }
+    }
+
+    /// The same as an error of a device's proof.
+    pub fn of_device(self, device: &str) -> ProveError {
+        DeviceError { device: device.to_owned(), fault: self.fault(), what: self.to_string() }.into()
+    }
+}
+
+/// The driver's codes, by what can still be done: after those of the second group every call of the context fails (CUDA
+/// driver API, "cudaError_enum").
+fn fault_of(code: CUresult) -> Fault {
+    use CUresult::*;
+    match code {
+        CUDA_ERROR_OUT_OF_MEMORY => Fault::Memory,
+        CUDA_ERROR_ILLEGAL_ADDRESS
+        | CUDA_ERROR_LAUNCH_FAILED
+        | CUDA_ERROR_LAUNCH_TIMEOUT
+        | CUDA_ERROR_ASSERT
+        | CUDA_ERROR_HARDWARE_STACK_ERROR
+        | CUDA_ERROR_ILLEGAL_INSTRUCTION
+        | CUDA_ERROR_MISALIGNED_ADDRESS
+        | CUDA_ERROR_INVALID_ADDRESS_SPACE
+        | CUDA_ERROR_INVALID_PC
+        | CUDA_ERROR_CONTEXT_IS_DESTROYED
+        | CUDA_ERROR_INVALID_CONTEXT
+        | CUDA_ERROR_ECC_UNCORRECTABLE
+        | CUDA_ERROR_UNKNOWN => Fault::Context,
+        CUDA_ERROR_DEVICE_UNAVAILABLE
+        | CUDA_ERROR_NO_DEVICE
+        | CUDA_ERROR_INVALID_DEVICE
+        | CUDA_ERROR_NVLINK_UNCORRECTABLE
+        | CUDA_ERROR_SYSTEM_NOT_READY
+        | CUDA_ERROR_DEINITIALIZED
+        | CUDA_ERROR_NOT_INITIALIZED => Fault::Gone,
+        _ => Fault::Launch,
     }
 }
 

@@ -5,7 +5,7 @@ use std::{
     collections::HashMap,
     ffi::CString,
     fmt, ptr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, Weak},
 };
 
 use cudarc::driver::sys::{self, CUcontext, CUdevice, CUmodule};
@@ -22,6 +22,10 @@ use super::{
 pub struct Gpu {
     inner: Arc<Inner>,
 }
+
+/// Tells whether a device is still in use, and does not keep it so.
+#[derive(Clone)]
+pub struct WeakGpu(Weak<Inner>);
 
 struct Inner {
     info: DeviceInfo,
@@ -64,6 +68,11 @@ impl Gpu {
             check(sys::cuDevicePrimaryCtxRetain(&mut context, device), &label, "cuDevicePrimaryCtxRetain", what)?;
         }
         Ok(Self { inner: Arc::new(Inner { info, label, device, context, kernels, modules: Mutex::default() }) })
+    }
+
+    /// Something that tells whether this device is still in use.
+    pub fn downgrade(&self) -> WeakGpu {
+        WeakGpu(Arc::downgrade(&self.inner))
     }
 
     /// What the driver says about the device.
@@ -152,6 +161,19 @@ impl Gpu {
             Ok(()) => log(free(), self.label(), call),
             Err(error) => tracing::error!("{error}"),
         }
+    }
+}
+
+impl WeakGpu {
+    /// Whether anybody has the device, or something on it: only when nobody does is its context gone.
+    pub fn is_in_use(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+}
+
+impl fmt::Debug for WeakGpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "WeakGpu({} users)", self.0.strong_count())
     }
 }
 

@@ -11,6 +11,7 @@
 //! * [`harness`]: checks and benches that run on a device;
 //! * [`msm`]: multi-scalar multiplication; [`points`]: points of parameter files to the form of kernels;
 //! * [`plan`]: where everything lives on a device; [`load`]: parameters from their file to there;
+//! * [`prove`]: all of it together, as a backend of proofs;
 //! * [`error`]: what can go wrong.
 //!
 //! Rules: every call is checked; nothing here synchronizes with a whole device after start-up (waits are on streams and
@@ -33,6 +34,7 @@ pub mod msm;
 pub mod ntt;
 pub mod plan;
 pub mod points;
+pub mod prove;
 pub mod spmv;
 pub mod stream;
 

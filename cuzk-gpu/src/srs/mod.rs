@@ -10,10 +10,13 @@ use bellperson::groth16::{PreparedVerifyingKey, VerifyingKey, prepare_verifying_
 use blstrs::Bls12;
 use cuzk_synth::r1cs::R1cs;
 
-use crate::arith::{Backend, G1, G2, Table};
+use crate::{
+    arith::{Backend, G1, G2, Table},
+    prover::ProvingKey,
+};
 
 pub use layout::{G1_BYTES, G2_BYTES, Layout, Section};
-pub use read::{SrsError, SrsFault, check_layout, open_or_convert, read, read_verifying_key, read_watched};
+pub use read::{SrsError, SrsFault, check_layout, open_or_convert, read, read_verifying_key, read_watched, read_with};
 pub(crate) use read::{bad_point, in_file, same_version};
 pub use watch::{Report, Watch};
 pub use write::Writer;
@@ -37,7 +40,23 @@ pub struct Srs {
     pub b_g2: Table<G2>,
 }
 
+/// What the host keeps of parameters whose other points are on a device: for the verifier, and for the CPU's part.
+pub struct HostKey {
+    /// The verifying key.
+    pub vk: VerifyingKey<Bls12>,
+    /// The same, prepared for verification.
+    pub prepared: PreparedVerifyingKey<Bls12>,
+    /// [B_i(τ)] in G2.
+    pub b_g2: Table<G2>,
+}
+
 impl Srs {
+    /// The points of h, l, a and b_g1, which go to devices, and what stays.
+    pub fn split(self) -> ([Table<G1>; 4], HostKey) {
+        let Self { vk, prepared, h, l, a, b_g1, b_g2 } = self;
+        ([h, l, a, b_g1], HostKey { vk, prepared, b_g2 })
+    }
+
     /// Puts the parts together.
     pub(crate) fn new(vk: VerifyingKey<Bls12>, [h, l, a, b_g1]: [Table<G1>; 4], b_g2: Table<G2>) -> Self {
         Self { prepared: prepare_verifying_key(&vk), vk, h, l, a, b_g1, b_g2 }
@@ -49,12 +68,14 @@ impl Srs {
         let (g1_bytes, g2_bytes) = (Table::<G1>::point_bytes(arithmetic), Table::<G2>::point_bytes(arithmetic));
         (g1 * g1_bytes + self.b_g2.len() * g2_bytes) as u64
     }
+}
 
-    /// Whether the parameters are those of this constraint system; see [`Layout::fits`].
-    ///
-    /// # Errors
-    /// What does not fit, with both numbers.
-    pub fn fits(&self, r1cs: &R1cs) -> Result<(), String> {
+impl ProvingKey for Srs {
+    fn vk(&self) -> &VerifyingKey<Bls12> {
+        &self.vk
+    }
+
+    fn fits(&self, r1cs: &R1cs) -> Result<(), String> {
         let lengths = [self.vk.ic.len(), self.h.len(), self.l.len(), self.a.len(), self.b_g1.len(), self.b_g2.len()];
         lengths_fit(lengths, r1cs)
     }

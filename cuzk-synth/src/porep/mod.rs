@@ -26,6 +26,7 @@ use crate::{
     circuit::{CircuitId, SectorSize},
     error::InputError,
     registered::SealProof,
+    synthesis::Synthesis,
     witness::CompactWitness,
 };
 use request::{agree, check_commitments, check_names, check_replica_id};
@@ -110,13 +111,21 @@ impl PorepTask {
         self.partitions.len()
     }
 
-    /// The witness of partition `k`, computed natively (see [`is_native`]), or else by the circuit's gadgets. Parallel on
-    /// the current rayon pool.
+    /// The witness of partition `k` with A·w and B·w, computed natively (see [`is_native`]), or else without them by the
+    /// circuit's gadgets. Parallel on the current rayon pool.
+    ///
+    /// # Panics
+    /// If there is no partition `k`.
+    pub fn synthesize(&self, k: usize) -> Result<Synthesis, SynthesisError> {
+        self.partitions.synthesize(k)
+    }
+
+    /// The witness alone of [`Self::synthesize`].
     ///
     /// # Panics
     /// If there is no partition `k`.
     pub fn witness(&self, k: usize) -> Result<CompactWitness, SynthesisError> {
-        self.partitions.witness(k)
+        self.synthesize(k).map(|synthesis| synthesis.witness)
     }
 
     /// The same witness, by the circuit's gadgets: what [`Self::witness`] is compared with.

@@ -28,13 +28,14 @@ use crate::{
     error::InputError,
     native::{self, Commitments, Generator},
     registered::SealProof,
+    synthesis::Synthesis,
     witness::CompactWitness,
 };
 
 /// The partitions of a sector, whatever its tree shape.
 pub(super) trait Partitions: Send + Sync {
     fn len(&self) -> usize;
-    fn witness(&self, k: usize) -> Result<CompactWitness, SynthesisError>;
+    fn synthesize(&self, k: usize) -> Result<Synthesis, SynthesisError>;
     fn witness_by_gadgets(&self, k: usize) -> Result<CompactWitness, SynthesisError>;
     fn assignment(&self, k: usize) -> Result<Assignment, SynthesisError>;
     fn public_inputs(&self, k: usize) -> Result<Vec<Scalar>, VerifyError>;
@@ -100,10 +101,10 @@ where
         self.challenges.len()
     }
 
-    fn witness(&self, k: usize) -> Result<CompactWitness, SynthesisError> {
+    fn synthesize(&self, k: usize) -> Result<Synthesis, SynthesisError> {
         match generator(self.size, &self.config, &self.params) {
-            Some(generator) => Ok(generator.partition(&self.commitments, &self.challenges[k])),
-            None => self.witness_by_gadgets(k),
+            Some(generator) => Ok(generator.partition(&self.commitments, &self.challenges[k]).into()),
+            None => self.witness_by_gadgets(k).map(Synthesis::from),
         }
     }
 

@@ -7,7 +7,7 @@ pub mod check;
 pub mod device;
 pub mod program;
 
-use super::{field, load, msm, ntt, points, spmv};
+use super::{field, load, msm, ntt, points, prove, spmv};
 
 pub use self::{
     bench::{Bench, Goal, Measurement, time},
@@ -24,6 +24,7 @@ pub const CHECKS: &[&[Check]] = &[
     points::checks::CHECKS,
     load::checks::CHECKS,
     msm::checks::CHECKS,
+    prove::checks::CHECKS,
 ];
 
 /// Every bench.
@@ -36,4 +37,5 @@ pub const BENCHES: &[&[Bench]] = &[
     points::benches::BENCHES,
     load::benches::BENCHES,
     msm::benches::BENCHES,
+    prove::benches::BENCHES,
 ];

@@ -135,6 +135,11 @@ impl Quotient {
         Ok(Self { log_n, kernels, constants })
     }
 
+    /// log2 of its points.
+    pub fn log_n(&self) -> u32 {
+        self.log_n
+    }
+
     /// Queues H from the planes of A and B in the workspace: N coefficients (the last is 0), canonical numbers in plain
     /// form, in natural order. [`Workspace::check`] tells afterwards whether all exceptions had room.
     ///

@@ -48,7 +48,7 @@ fn products(gpu: &Gpu, r1cs: &R1cs, rng: &mut ChaCha8Rng) -> Result<(), String> 
         let mut planes = Vec::new();
         for matrix in [&r1cs.a, &r1cs.b] {
             let matrix = DeviceMatrix::new(&stream, r1cs, matrix)?;
-            spmv.multiply(&stream, &arena, (&matrix, &coefficients), &region, (&out, log_n))?;
+            spmv.multiply(&stream, (&matrix, &coefficients), (&arena, &region), (&arena, &out, log_n))?;
             planes.push(out.download(&stream, &arena)?);
         }
         Ok::<_, CudaError>(planes)
@@ -102,7 +102,7 @@ fn misuse(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<(), String> {
         let other = R1cs { num_aux: 1, ..small.clone() };
         Ok::<_, CudaError>([
             region.upload(&stream, &arena, &w),
-            spmv.multiply(&stream, &arena, (&matrix, &coefficients), &region, (&out, 8)),
+            spmv.multiply(&stream, (&matrix, &coefficients), (&arena, &region), (&arena, &out, 8)),
             DeviceMatrix::new(&stream, &other, &small.a).map(|_| ()),
         ])
     };

@@ -38,10 +38,9 @@ impl Spmv {
     pub fn multiply(
         &self,
         stream: &Stream,
-        arena: &Arena,
         (matrix, coefficients): (&DeviceMatrix, &Coefficients),
-        witness: &WitnessRegion,
-        (out, log_n): (&PlanesRegion, u32),
+        (witness_arena, witness): (&Arena, &WitnessRegion),
+        (arena, out, log_n): (&Arena, &PlanesRegion, u32),
     ) -> Result<(), CudaError> {
         if matrix.num_rows() > 1 << log_n || matrix.num_columns() != witness.num_variables() {
             let what = format!(
@@ -53,7 +52,8 @@ impl Spmv {
             return Err(stream.gpu().misuse(what));
         }
         out.clear(stream, arena)?;
-        let args = Args::new().value(matrix.raw(coefficients)).value(witness.raw(arena)?).value(out.raw(arena)?);
+        let args =
+            Args::new().value(matrix.raw(coefficients)).value(witness.raw(witness_arena)?).value(out.raw(arena)?);
         let grid = Grid::cover(padded_len(log_n), 256);
         // SAFETY: the matrix was checked when it was copied, its columns are the witness' variables, and the planes
         // have a word for each 32 threads.

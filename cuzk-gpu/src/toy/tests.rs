@@ -1,133 +1,25 @@
-//! Small circuits for tests, their parameters made by bellperson, and the tests that compare a whole proof.
+//! Tests that compare whole proofs, and everything on the way to them, with bellperson.
 
-use std::sync::Arc;
-
-use bellpepper_core::{Circuit, ConstraintSystem, LinearCombination, SynthesisError, Variable};
-use bellperson::groth16::{self, Parameters};
-use blstrs::{Bls12, G1Projective, G2Projective, Scalar};
+use bellpepper_core::{Circuit, ConstraintSystem, SynthesisError};
+use bellperson::groth16;
+use blstrs::Scalar;
 use cuzk_synth::{
     assignment::Assignment,
+    planes::{Planes, Rows},
     r1cs::{Check, R1cs},
-    witness::CompactWitness,
 };
 use ff::Field;
-use group::Group;
 use proptest::prelude::*;
-use rand::{Rng, SeedableRng, rngs::StdRng};
 
+use super::{Toy, trapdoor};
 use crate::{
-    arith::{backend::Backend as Arithmetic, table::Table},
+    arith::backend::Backend as Arithmetic,
     cpu::Cpu,
     device::Device,
-    generate::{Trapdoor, WriteError, write_parameters},
+    generate::{WriteError, write_parameters},
     prover::{Blinding, Partition},
-    srs::{self, Srs, Watch, Writer},
+    srs::{self, Watch, Writer},
 };
-
-/// A random satisfiable circuit: products of random linear combinations, with inputs allocated in between.
-#[derive(Clone, Debug)]
-pub(crate) struct Toy {
-    pub(crate) seed: u64,
-    /// Constraints before the appended input constraints.
-    pub(crate) constraints: usize,
-    /// Of a hundred new variables, how many are public inputs.
-    pub(crate) percent_inputs: u32,
-    /// Whether right factors are constants: then no auxiliary variable is in B.
-    pub(crate) b_constant: bool,
-    /// Whether the circuit knows its values.
-    pub(crate) blank: bool,
-}
-
-impl Circuit<Scalar> for Toy {
-    fn synthesize<CS: ConstraintSystem<Scalar>>(self, cs: &mut CS) -> Result<(), SynthesisError> {
-        let mut rng = StdRng::seed_from_u64(self.seed);
-        let mut variables: Vec<(Variable, Scalar)> = vec![(CS::one(), Scalar::ONE)];
-        // Every value is drawn and computed even for a blank circuit, so that both see the same structure.
-        let value = |v: Scalar| {
-            if self.blank { Err(SynthesisError::AssignmentMissing) } else { Ok(v) }
-        };
-        let start = Scalar::from(rng.r#gen::<u64>());
-        let first = cs.alloc(|| "start", || value(start))?;
-        variables.push((first, start));
-        for i in 0..self.constraints {
-            let mut combination = |constant: bool| {
-                let mut lc = LinearCombination::zero();
-                let mut sum = Scalar::ZERO;
-                for _ in 0..rng.gen_range(1..4) {
-                    let range = if constant { 0..1 } else { 0..variables.len() };
-                    let (variable, v) = variables[rng.gen_range(range)];
-                    let coefficient = match rng.gen_range(0..4) {
-                        0 => Scalar::random(&mut rng),
-                        1 => -Scalar::ONE,
-                        2 => Scalar::from(1 << rng.gen_range(0..20)),
-                        _ => Scalar::ONE,
-                    };
-                    lc = lc + (coefficient, variable);
-                    sum += coefficient * v;
-                }
-                (lc, sum)
-            };
-            let (a, a_value) = combination(false);
-            let (b, b_value) = combination(self.b_constant);
-            let product = a_value * b_value;
-            let variable = if rng.gen_range(0..100) < self.percent_inputs {
-                cs.alloc_input(|| "input", || value(product))?
-            } else {
-                cs.alloc(|| "aux", || value(product))?
-            };
-            // The very first variable is constrained here, so that none is free.
-            let a = if i == 0 { a + first - first + (Scalar::ZERO, first) } else { a };
-            cs.enforce(|| "product", |_| a, |_| b, |lc| lc + variable);
-            variables.push((variable, product));
-        }
-        cs.enforce(|| "start", |lc| lc + first, |lc| lc + CS::one(), |lc| lc + first);
-        Ok(())
-    }
-}
-
-impl Toy {
-    fn blank(&self) -> Self {
-        Self { blank: true, ..self.clone() }
-    }
-
-    /// Parameters by bellperson, from the same secret as `trapdoor`.
-    pub(crate) fn reference_parameters(&self, trapdoor: &Trapdoor) -> Parameters<Bls12> {
-        groth16::generate_parameters(
-            self.blank(),
-            G1Projective::generator(),
-            G2Projective::generator(),
-            trapdoor.alpha,
-            trapdoor.beta,
-            trapdoor.gamma,
-            trapdoor.delta,
-            trapdoor.tau,
-        )
-        .unwrap()
-    }
-
-    /// The circuit with its values, ready to be proven.
-    pub(crate) fn partition(&self) -> Partition {
-        Partition {
-            r1cs: Arc::new(R1cs::record(self.blank()).unwrap()),
-            witness: CompactWitness::of_circuit(self.clone()).unwrap(),
-        }
-    }
-
-    /// The same in our form.
-    pub(crate) fn srs(parameters: &Parameters<Bls12>) -> Srs {
-        let arithmetic = Arithmetic::current();
-        let g1 = [&parameters.h, &parameters.l, &parameters.a, &parameters.b_g1];
-        Srs::new(
-            parameters.vk.clone(),
-            g1.map(|points| Table::with_backend(arithmetic, points)),
-            Table::with_backend(arithmetic, &parameters.b_g2),
-        )
-    }
-}
-
-pub(crate) fn trapdoor() -> Trapdoor {
-    Trapdoor::derive("porep-2k".parse().unwrap(), "toy")
-}
 
 fn toy() -> impl Strategy<Value = Toy> {
     // Up to 70 constraints: past two full domains, and quick.
@@ -155,7 +47,7 @@ fn agrees_with_bellperson(toy: &Toy) {
     let assignment = Assignment::synthesize(toy.clone()).unwrap();
     assert_eq!(assignment.first_unsatisfied(), None);
     let inputs = assignment.inputs[1..].to_vec();
-    let Partition { r1cs, witness } = toy.partition();
+    let Partition { r1cs, witness, .. } = toy.partition();
     assert_eq!(r1cs.multiply(&r1cs.a, &witness), assignment.a);
     assert_eq!(r1cs.multiply(&r1cs.b, &witness), assignment.b);
     assert_eq!(r1cs.multiply(&r1cs.c, &witness), assignment.c);
@@ -175,8 +67,12 @@ fn agrees_with_bellperson(toy: &Toy) {
         let (opened, now) = convert(true);
         assert!(!now, "the file is used again");
         for srs in [srs::read(&path, arithmetic).unwrap(), converted, opened] {
-            let (proof, _) = cpu.prove(&srs, toy.partition(), blinding).unwrap();
+            let mut partition = toy.partition();
+            let (proof, _) = cpu.prove(&srs, partition.clone(), blinding).unwrap();
             assert_eq!(proof, reference, "{arithmetic:?}");
+            let [a, b] = [&assignment.a, &assignment.b].map(|values| Planes::from_plain(values.iter().copied()));
+            partition.rows = Some(Rows { a, b });
+            assert_eq!(cpu.prove(&srs, partition, blinding).unwrap().0, reference, "{arithmetic:?}, from planes");
             assert!(groth16::verify_proof(&srs.prepared, &proof, &inputs).unwrap());
         }
         assert!(convert(false).1, "a file that somebody may have changed is made again");
@@ -233,7 +129,7 @@ fn a_free_variable_is_refused() {
 #[test]
 fn parameters_of_another_circuit_are_refused() {
     let toy = |constraints| Toy { seed: 3, constraints, percent_inputs: 10, b_constant: false, blank: false };
-    let srs = Toy::srs(&toy(12).reference_parameters(&trapdoor()));
+    let srs = Toy::srs(&toy(12).reference_parameters(&trapdoor()), Arithmetic::current());
     let error = Device::new(Cpu::new(Arithmetic::current()))
         .prove(&srs, toy(13).partition(), Blinding::random(rand::thread_rng()))
         .unwrap_err();

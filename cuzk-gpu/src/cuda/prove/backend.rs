@@ -1,0 +1,108 @@
+//! A device as a backend of proofs.
+
+use std::{
+    sync::{Arc, PoisonError},
+    time::Instant,
+};
+
+use blstrs::G2Projective;
+use rayon::ThreadPool;
+
+use super::{key::DeviceKey, slots::Lent};
+use crate::{
+    cpu::selection::Selection,
+    cuda::{error::CudaError, gpu::Gpu},
+    prover::{Backend, KernelSums, Partition, ProveError},
+    timing::{Phase, Timings},
+};
+
+/// A device.
+#[derive(Debug)]
+pub struct Cuda {
+    gpu: Gpu,
+    finish: Option<Arc<ThreadPool>>,
+}
+
+/// A partition on its way: its witness is in a worker's device memory, or will be when the worker's stream gets there.
+pub struct Staged {
+    slot: Lent,
+    b: Selection,
+}
+
+impl Cuda {
+    /// An opened device. What the CPU does after the kernels runs on the threads of `finish`, without them on the
+    /// caller's current ones.
+    pub fn new(gpu: Gpu, finish: Option<Arc<ThreadPool>>) -> Self {
+        Self { gpu, finish }
+    }
+
+    /// The device.
+    pub fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
+    fn on_finish<T: Send>(&self, f: impl FnOnce() -> T + Send) -> T {
+        match &self.finish {
+            Some(pool) => pool.install(f),
+            None => f(),
+        }
+    }
+
+    fn failed(&self, error: CudaError) -> ProveError {
+        error.of_device(self.name())
+    }
+}
+
+impl Backend for Cuda {
+    type Key = DeviceKey;
+    type Staged = Staged;
+    type Rest = Selection;
+
+    fn name(&self) -> &str {
+        &self.gpu.info().uuid
+    }
+
+    fn stage(&self, key: &DeviceKey, partition: Partition) -> Result<Staged, ProveError> {
+        let witness = &partition.witness;
+        let density = &key.r1cs.density;
+        let mut slot = key.slots.take();
+        let misfit = |what| self.failed(self.gpu.misuse(what));
+        let bytes = key.staging.write(&mut slot.host, witness).map_err(misfit)?;
+        slot.marks.clear();
+        let upload = |slot: &mut Lent| {
+            let slot = &mut **slot;
+            slot.marks.mark(&slot.stream, None)?;
+            let to = slot.arena.bytes().range(..bytes)?;
+            // SAFETY: the pinned buffer is the slot's, and is written again only when the slot is taken again, before
+            // which its stream was waited for.
+            unsafe { to.upload_async(&slot.stream, &slot.host[..bytes])? };
+            slot.marks.mark(&slot.stream, Some(Phase::Upload))
+        };
+        upload(&mut slot).map_err(|error| self.failed(error))?;
+        let b_inputs: Vec<_> = density.b_inputs.iter_ones().map(|i| witness.inputs()[i]).collect();
+        Ok(Staged { slot, b: Selection::new(&b_inputs, witness, Some(&density.b_aux)) })
+    }
+
+    fn kernels(
+        &self,
+        key: &DeviceKey,
+        Staged { mut slot, b }: Staged,
+        timings: &mut Timings,
+    ) -> Result<(KernelSums, Selection), ProveError> {
+        let mut engine = key.engine.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut run = || {
+            engine.run(&mut slot, &key.staging)?;
+            slot.marks.read(Instant::now(), timings)?;
+            engine.sums()
+        };
+        run().map(|sums| (sums, b)).map_err(|error| self.failed(error))
+    }
+
+    fn b_g2(&self, key: &DeviceKey, rest: Selection) -> Result<G2Projective, ProveError> {
+        let points = &key.host.b_g2;
+        points.will_need();
+        let sum = self.on_finish(|| rest.sum(points));
+        points.release();
+        Ok(sum)
+    }
+}

@@ -1,0 +1,26 @@
+//! Groth16 partitions on a device: the kernels of the other modules, put together behind [`crate::prover::Backend`].
+//!
+//! A partition's witness goes, in its compact form, through a worker's own pinned buffer into that worker's own device
+//! memory, while other partitions' kernels run. Under the device's lock it is expanded, multiplied with the matrices and
+//! summed up with the points, all in one workspace that the key made at the start. What is left is for the CPU.
+//!
+//! * `staging`: the compact witness as bytes; `slots`: the workers' buffers and streams; `marks`: times of phases;
+//! * [`key`]: a circuit on a device: matrices, points, workspace; `run`: the kernel phase;
+//! * [`backend`]: the seam; [`devices`]: all devices of the process, and the circuits on them;
+//! * [`checks`], [`benches`]: for the harness.
+
+pub mod backend;
+pub mod benches;
+pub mod checks;
+pub mod devices;
+pub mod key;
+mod marks;
+mod run;
+mod slots;
+mod staging;
+
+pub use self::{
+    backend::Cuda,
+    devices::{Circuit, DeviceOptions, Devices, PointSource},
+    key::{DeviceKey, DevicePoints},
+};
