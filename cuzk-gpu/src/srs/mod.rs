@@ -16,7 +16,7 @@ use crate::{
 };
 
 pub use layout::{G1_BYTES, G2_BYTES, Layout, Section};
-pub use read::{SrsError, SrsFault, check_layout, open_or_convert, read, read_verifying_key, read_watched, read_with};
+pub use read::{SrsError, SrsFault, check_layout, open_or_convert, read, read_host, read_verifying_key, read_watched};
 pub(crate) use read::{bad_point, in_file, same_version};
 pub use watch::{Report, Watch};
 pub use write::Writer;
@@ -48,6 +48,12 @@ pub struct HostKey {
     pub prepared: PreparedVerifyingKey<Bls12>,
     /// [B_i(τ)] in G2.
     pub b_g2: Table<G2>,
+}
+
+impl HostKey {
+    pub(crate) fn new(vk: VerifyingKey<Bls12>, b_g2: Table<G2>) -> Self {
+        Self { prepared: prepare_verifying_key(&vk), vk, b_g2 }
+    }
 }
 
 impl Srs {

@@ -1,6 +1,9 @@
 //! Whole proofs on a device, byte for byte those of the CPU with the same blinding.
 
-use std::sync::Arc;
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use bellperson::groth16::{Proof, verify_proof};
 use blstrs::Bls12;
@@ -8,7 +11,7 @@ use cuzk_synth::{circuit::CircuitId, porep::PorepTask, r1cs::R1cs, sample};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{Cuda, DeviceKey, DevicePoints};
+use super::{Cuda, DeviceKey, Source};
 use crate::{
     arith::Backend as Arithmetic,
     cpu::Cpu,
@@ -16,7 +19,7 @@ use crate::{
         gpu::Gpu,
         harness::Check,
         plan::{BG2, Card, Config, MemoryPlan, Room, Rows, Shape},
-        stream::Stream,
+        points::Checks,
     },
     device::Device,
     generate,
@@ -41,25 +44,21 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// `read` makes the parameters with points of G1 for an arithmetic.
-    pub(super) fn new(
-        gpu: &Gpu,
-        r1cs: Arc<R1cs>,
-        workers: usize,
-        read: impl Fn(Arithmetic) -> Srs,
-    ) -> Result<Self, String> {
-        let (points, host) = read(Arithmetic::Portable).split();
+    /// With the parameters in a file, on a device that is used as `config` says.
+    pub(super) fn new(gpu: &Gpu, r1cs: Arc<R1cs>, path: &Path, config: &Config) -> Result<Self, String> {
+        let read = || srs::read(path, Arithmetic::current()).map_err(|e| e.to_string());
+        let (_, host) = read()?.split();
         let shape = Shape::of(&r1cs, Room::for_bits(r1cs.num_variables(), r1cs.num_constraints()));
         let run = || {
             let card = Card::new(gpu.info(), gpu.free_memory()?);
-            let plan = MemoryPlan::choose(&shape, &card, &config(workers)).map_err(|e| gpu.misuse(e.to_string()))?;
-            let points = DevicePoints::upload(&Stream::new(gpu)?, &plan, &points)?;
-            DeviceKey::new(gpu, plan, points, Arc::new(host), r1cs.clone())
+            let plan = MemoryPlan::choose(&shape, &card, config).map_err(|e| gpu.misuse(e.to_string()))?;
+            let source = Source { path, checks: Checks::FILE, readers: 4, watch: &Watch::nobody() };
+            DeviceKey::new(gpu, plan, &source, Arc::new(host), r1cs.clone())
         };
         let key = run().map_err(|e| e.to_string())?;
         let cpu = Device::new(Cpu::new(Arithmetic::current()));
         let device = Device::new(Cuda::new(gpu.clone(), None));
-        Ok(Self { device, key, cpu, srs: read(Arithmetic::current()), r1cs })
+        Ok(Self { device, key, cpu, srs: read()?, r1cs })
     }
 
     /// Proves on both, and compares.
@@ -95,9 +94,10 @@ fn toy_circuits(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Outcome {
         let toy = Toy { seed: rng.r#gen(), constraints, percent_inputs, b_constant, blank: false };
         let partition = toy.partition();
         let parameters = toy.reference_parameters(&trapdoor());
-        let read = |arithmetic| Toy::srs(&parameters, arithmetic);
         let mut run = || {
-            let pair = Pair::new(gpu, partition.r1cs.clone(), 2, read)?;
+            let mut file = tempfile::NamedTempFile::new().map_err(|e| e.to_string())?;
+            parameters.write(&mut file).map_err(|e| e.to_string())?;
+            let pair = Pair::new(gpu, partition.r1cs.clone(), file.path(), &config(2))?;
             for _ in 0..2 {
                 let proof = pair.compare(&partition, Blinding::random(&mut *rng))?;
                 let inputs = &partition.witness.inputs()[1..];
@@ -112,26 +112,28 @@ fn toy_circuits(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Outcome {
     Ok(())
 }
 
-/// Parameters of a 2 KiB PoRep, made now, and its constraint system.
-pub(super) fn porep_pair(gpu: &Gpu, rng: &mut ChaCha8Rng, workers: usize) -> Result<Pair, String> {
+/// Parameters of a 2 KiB PoRep, made now in a folder, and its constraint system.
+pub(super) fn porep_parameters(rng: &mut ChaCha8Rng, folder: &Path) -> Result<(PathBuf, Arc<R1cs>), String> {
     let circuit: CircuitId = "porep-2k".parse().map_err(|e| format!("{e:?}"))?;
-    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     let seed = format!("check {}", rng.r#gen::<u64>());
-    let (files, _) = generate::generate(circuit, &seed, folder.path(), &|_| ()).map_err(|e| e.to_string())?;
+    let (files, _) = generate::generate(circuit, &seed, folder, &|_| ()).map_err(|e| e.to_string())?;
     let r1cs = cuzk_synth::porep::record(circuit).map_err(|e| e.to_string())?.map_err(|e| e.to_string())?;
-    let read = |arithmetic| {
-        let forms = [arithmetic, Arithmetic::current()];
-        srs::read_with(&files.params, forms, &Watch::nobody()).expect("the file was made a moment ago")
-    };
-    Pair::new(gpu, Arc::new(r1cs), workers, read)
+    Ok((files.params, Arc::new(r1cs)))
+}
+
+/// The same on a device and on the host.
+pub(super) fn porep_pair(gpu: &Gpu, rng: &mut ChaCha8Rng, workers: usize) -> Result<Pair, String> {
+    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let (params, r1cs) = porep_parameters(rng, folder.path())?;
+    Pair::new(gpu, r1cs, &params, &config(workers))
 }
 
 /// The partitions of the bundled samples that are of this circuit.
-pub(super) fn porep_partitions(pair: &Pair) -> Result<Vec<(PorepTask, Partition)>, String> {
+pub(super) fn porep_partitions(r1cs: &Arc<R1cs>) -> Result<Vec<(PorepTask, Partition)>, String> {
     let partition = |sample: &sample::Sample| {
         let task = PorepTask::check(sample.c1, &sample.claims).map_err(|e| e.to_string())?;
         let witness = task.witness(0).map_err(|e| e.to_string())?;
-        Ok((task, Partition::new(pair.r1cs.clone(), witness.into())))
+        Ok((task, Partition::new(r1cs.clone(), witness.into())))
     };
     sample::ALL.iter().map(partition).collect()
 }
@@ -139,7 +141,7 @@ pub(super) fn porep_partitions(pair: &Pair) -> Result<Vec<(PorepTask, Partition)
 /// Real PoReps.
 fn porep(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Outcome {
     let pair = porep_pair(gpu, rng, 2)?;
-    for (task, partition) in porep_partitions(&pair)? {
+    for (task, partition) in porep_partitions(&pair.r1cs)? {
         let proof = pair.compare(&partition, Blinding::random(&mut StdRng::seed_from_u64(rng.r#gen())))?;
         if !task.verify_partition(0, &pair.srs.prepared, &proof).map_err(|e| e.to_string())? {
             return Err("both proofs are wrong".to_owned());
