@@ -36,7 +36,7 @@ pub(super) struct Pair {
     pub device: Device<Cuda>,
     pub key: DeviceKey,
     pub cpu: Device<Cpu>,
-    pub srs: Srs,
+    pub srs: Arc<Srs>,
     pub r1cs: Arc<R1cs>,
 }
 
@@ -48,18 +48,19 @@ impl Pair {
         workers: usize,
         read: impl Fn(Arithmetic) -> Srs,
     ) -> Result<Self, String> {
-        let (points, host) = read(Arithmetic::Portable).split();
+        let (portable, host) = (read(Arithmetic::Portable), Arc::new(read(Arithmetic::current())));
         let shape = Shape::of(&r1cs, Room::for_bits(r1cs.num_variables(), r1cs.num_constraints()));
         let run = || {
             let card = Card::new(gpu.info(), gpu.free_memory()?);
             let plan = MemoryPlan::choose(&shape, &card, &config(workers)).map_err(|e| gpu.misuse(e.to_string()))?;
-            let points = DevicePoints::upload(&Stream::new(gpu)?, &plan, &points)?;
-            DeviceKey::new(gpu, plan, points, Arc::new(host), r1cs.clone())
+            let points = [&portable.h, &portable.l, &portable.a, &portable.b_g1];
+            let points = DevicePoints::upload(&Stream::new(gpu)?, &plan, points)?;
+            DeviceKey::new(gpu, plan, points, host.clone(), r1cs.clone())
         };
         let key = run().map_err(|e| e.to_string())?;
         let cpu = Device::new(Cpu::new(Arithmetic::current()));
         let device = Device::new(Cuda::new(gpu.clone(), None));
-        Ok(Self { device, key, cpu, srs: read(Arithmetic::current()), r1cs })
+        Ok(Self { device, key, cpu, srs: host, r1cs })
     }
 
     /// Proves on both, and compares.

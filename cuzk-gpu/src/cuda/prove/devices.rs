@@ -24,7 +24,7 @@ use crate::{
     },
     device::Device,
     prover::{Blinding, DeviceError, Fault, Partition, ProveError},
-    srs::HostKey,
+    srs::Srs,
     timing::Timings,
 };
 
@@ -67,7 +67,7 @@ enum State {
 
 /// A circuit that devices can prove.
 pub struct Circuit {
-    host: Arc<HostKey>,
+    host: Arc<Srs>,
     r1cs: Arc<R1cs>,
     points: Box<PointSource>,
     /// One a device; `None` where it is not prepared.
@@ -119,9 +119,9 @@ impl Devices {
     ///
     /// # Errors
     /// The points cannot be read, or a device cannot take them.
-    pub fn load(&self, host: HostKey, r1cs: Arc<R1cs>, points: Box<PointSource>) -> Result<Arc<Circuit>, String> {
+    pub fn load(&self, host: Arc<Srs>, r1cs: Arc<R1cs>, points: Box<PointSource>) -> Result<Arc<Circuit>, String> {
         let keys = self.slots.iter().map(|_| Mutex::new(None)).collect();
-        let circuit = Arc::new(Circuit { host: Arc::new(host), r1cs, points, keys });
+        let circuit = Arc::new(Circuit { host, r1cs, points, keys });
         {
             let mut circuits = lock(&self.circuits);
             circuits.retain(|circuit| circuit.strong_count() > 0);
@@ -207,7 +207,7 @@ impl Devices {
         let plan = plan.map_err(|error| failed(gpu.misuse(error.to_string())))?;
         tracing::info!("{}:\n{plan}", gpu.label());
         let key = || {
-            let points = DevicePoints::upload(&Stream::new(gpu)?, &plan, points)?;
+            let points = DevicePoints::upload(&Stream::new(gpu)?, &plan, points.each_ref())?;
             DeviceKey::new(gpu, plan, points, circuit.host.clone(), circuit.r1cs.clone())
         };
         key().map(Arc::new).map_err(failed)
@@ -233,8 +233,8 @@ impl DeviceOptions {
 }
 
 impl Circuit {
-    /// What stays with the host.
-    pub fn host(&self) -> &HostKey {
+    /// The parameters in the host's form.
+    pub fn host(&self) -> &Srs {
         &self.host
     }
 

@@ -24,12 +24,12 @@ use crate::{
         stream::Stream,
     },
     prover::ProvingKey,
-    srs::HostKey,
+    srs::Srs,
 };
 
 /// A circuit on a device.
 pub struct DeviceKey {
-    pub(super) host: Arc<HostKey>,
+    pub(super) host: Arc<Srs>,
     pub(super) r1cs: Arc<R1cs>,
     plan: MemoryPlan,
     pub(super) staging: Staging,
@@ -80,7 +80,7 @@ impl DeviceKey {
         gpu: &Gpu,
         plan: MemoryPlan,
         points: DevicePoints,
-        host: Arc<HostKey>,
+        host: Arc<Srs>,
         r1cs: Arc<R1cs>,
     ) -> Result<Self, CudaError> {
         let (shape, stream) = (plan.shape, Stream::new(gpu)?);
@@ -119,11 +119,6 @@ impl DeviceKey {
     pub fn plan(&self) -> &MemoryPlan {
         &self.plan
     }
-
-    /// What stays with the host.
-    pub fn host(&self) -> &HostKey {
-        &self.host
-    }
 }
 
 impl ProvingKey for DeviceKey {
@@ -149,7 +144,7 @@ impl DevicePoints {
     ///
     /// # Errors
     /// [`CudaError::Misuse`] if they are others, [`CudaError::OutOfMemory`], or what the driver reports.
-    pub fn upload(stream: &Stream, plan: &MemoryPlan, points: &[Table<G1>; 4]) -> Result<Self, CudaError> {
+    pub fn upload(stream: &Stream, plan: &MemoryPlan, points: [&Table<G1>; 4]) -> Result<Self, CudaError> {
         let [h, witness @ ..] = points;
         let copy = |lists: &[&Table<G1>], tables: usize| {
             let bytes: usize = lists.iter().map(|list| list.as_bytes().len()).sum();
@@ -166,7 +161,7 @@ impl DevicePoints {
             }
             Ok(buffer)
         };
-        Ok(Self { h: copy(&[h], plan.h.tables)?, witness: copy(&witness.each_ref(), 1)? })
+        Ok(Self { h: copy(&[h], plan.h.tables)?, witness: copy(&witness, 1)? })
     }
 
     /// Whether they are those of a plan that streams nothing.
