@@ -65,8 +65,8 @@ impl Pair {
 
     /// Proves on both, and compares.
     fn compare(&self, partition: &Partition, blinding: Blinding) -> Result<Proof<Bls12>, String> {
-        let on_device = self.device.prove(&self.key, partition.clone(), blinding).map_err(|e| e.to_string())?.0;
-        let on_cpu = self.cpu.prove(&self.srs, partition.clone(), blinding).map_err(|e| e.to_string())?.0;
+        let on_device = self.device.prove(&self.key, partition, blinding).map_err(|e| e.to_string())?.0;
+        let on_cpu = self.cpu.prove(&self.srs, partition, blinding).map_err(|e| e.to_string())?.0;
         for (name, same) in
             [("A", on_device.a == on_cpu.a), ("B", on_device.b == on_cpu.b), ("C", on_device.c == on_cpu.c)]
         {

@@ -44,6 +44,8 @@ pub struct DeviceOptions {
     pub workers: usize,
     /// The most bytes of device memory to use.
     pub vram_limit: Option<usize>,
+    /// Bytes of device memory that are left alone.
+    pub vram_reserve: usize,
     /// The most bytes of page-locked host memory to use.
     pub pinned_limit: usize,
     /// Where the sum over b_g2 is computed.
@@ -77,9 +79,6 @@ pub struct Circuit {
 /// Reads the points of h, l, a and b_g1, in the portable form. An error says why it cannot.
 pub type PointSource = dyn Fn() -> Result<[Table<G1>; 4], String> + Send + Sync;
 
-/// Memory that is never planned with: the driver's, and what others may want.
-const RESERVE: usize = 1 << 29;
-
 impl Devices {
     /// Opens devices. Their kernels come from where [`Kernels::from_environment`] says.
     ///
@@ -92,6 +91,11 @@ impl Devices {
         };
         let slots = infos.into_iter().map(open).collect::<Result<_, CudaError>>()?;
         Ok(Self { slots, options, circuits: Mutex::default() })
+    }
+
+    /// No device at all.
+    pub fn none(options: DeviceOptions) -> Self {
+        Self { slots: Vec::new(), options, circuits: Mutex::default() }
     }
 
     /// What the driver says about each.
@@ -147,7 +151,7 @@ impl Devices {
         &self,
         device: usize,
         circuit: &Circuit,
-        partition: Partition,
+        partition: &Partition,
         blinding: Blinding,
     ) -> Result<(Proof<Bls12>, Timings), ProveError> {
         let opened = self.device(device)?;
@@ -223,7 +227,7 @@ impl DeviceOptions {
     fn config(&self) -> Config {
         Config {
             vram_limit: self.vram_limit,
-            reserve: RESERVE,
+            reserve: self.vram_reserve,
             workers: self.workers,
             b_g2: self.b_g2,
             rows: Rows::Matrices,
