@@ -1,16 +1,27 @@
-//! The real thing behind the engine's port: PoRep requests, parameter files and the CPU as the one device.
+//! The real thing behind the engine's port: PoRep requests, parameter files, GPUs, and the CPU.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
 
 use bellperson::groth16::{PreparedVerifyingKey, Proof};
 use blstrs::Bls12;
 use cuzk_gpu::{
     arith::Backend,
     cpu::{Cpu, Pools},
+    cuda::{
+        self,
+        prove::{Circuit, Devices},
+    },
     device::Device,
     params::{Library, ParamError, Provenance},
-    prover::{Blinding, Partition},
-    srs::{self, Srs},
+    prover::{Blinding, Partition, ProveError},
+    srs::{self, Srs, Watch},
+    timeline::Timeline,
     timing::Timings,
 };
 use cuzk_server::{DeviceInfo, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, Refusal};
@@ -24,11 +35,13 @@ use cuzk_synth::{
 use rand::rngs::OsRng;
 use rayon::ThreadPool;
 
-/// Proves PoReps on the CPU.
+/// Proves PoReps.
 pub struct PorepProving {
     library: Library,
     settings: Settings,
+    gpus: Devices,
     cpu: Device<Cpu>,
+    timeline: Timeline,
 }
 
 /// How to prove.
@@ -50,8 +63,10 @@ pub struct Settings {
 
 /// What is needed to prove a circuit.
 pub struct Params {
-    srs: Srs,
+    srs: Arc<Srs>,
     r1cs: Arc<R1cs>,
+    /// The same on the GPUs.
+    on_gpus: Arc<Circuit>,
 }
 
 /// One synthesized partition.
@@ -67,10 +82,15 @@ pub struct Admitted {
 }
 
 impl PorepProving {
-    /// Proves with the parameters in `library`.
-    pub fn new(library: Library, settings: Settings) -> Self {
+    /// Proves with the parameters in `library`, on these GPUs, and on the CPU if there are none or where they fail.
+    pub fn new(library: Library, settings: Settings, gpus: Devices, timeline: Timeline) -> Self {
         let cpu = Device::new(Cpu::with_pools(settings.arithmetic, settings.prover.clone()));
-        Self { library, cpu, settings }
+        Self { library, gpus, cpu, settings, timeline }
+    }
+
+    /// The GPUs.
+    pub fn gpus(&self) -> &Devices {
+        &self.gpus
     }
 
     /// Where the parameters are.
@@ -116,9 +136,33 @@ impl PorepProving {
         let r1cs = self.r1cs(circuit)?;
         let found = self.library.find(circuit).map_err(|e| e.to_string())?;
         srs::check_layout(&found.files.params).map_err(|e| e.to_string())?.fits(&r1cs)?;
-        let srs = self.library.load(circuit, self.settings.arithmetic).map_err(|e| e.to_string())?;
+        let (report, go_on) = (in_tenths(circuit), AtomicBool::new(false));
+        let watch = Watch::new(&report, &go_on);
+        let srs = self.library.load_watched(circuit, self.settings.arithmetic, &watch).map_err(|e| e.to_string())?;
         let bytes = srs.bytes(self.settings.arithmetic) + r1cs.bytes();
-        Ok((Params { srs, r1cs: Arc::new(r1cs) }, bytes))
+        let (srs, r1cs) = (Arc::new(srs), Arc::new(r1cs));
+        let report = in_tenths(circuit);
+        let on_gpus = self.gpus.load(srs.clone(), r1cs.clone(), found.files.params, &Watch::new(&report, &go_on))?;
+        Ok((Params { srs, r1cs, on_gpus }, bytes))
+    }
+
+    /// On a GPU, and on the CPU what a healthy GPU cannot take.
+    fn prove_partition(
+        &self,
+        device: usize,
+        params: &Params,
+        partition: &Partition,
+    ) -> Result<(Proof<Bls12>, Timings), ProveError> {
+        if device < self.gpus.infos().len() {
+            let blinding = Blinding::random(OsRng);
+            match self.gpus.prove(device, &params.on_gpus, partition, blinding) {
+                Err(error) if error.fault().is_some_and(|fault| !fault.is_sickness()) => {
+                    tracing::warn!("proving a partition on the CPU: {error}");
+                }
+                result => return result,
+            }
+        }
+        self.cpu.prove(&params.srs, partition, Blinding::random(OsRng))
     }
 
     /// Names the constraint that a witness does not satisfy.
@@ -208,6 +252,18 @@ impl Proving for PorepProving {
     }
 
     fn devices(&self) -> Vec<DeviceInfo> {
+        let gpu = |(i, info): (usize, &cuda::driver::DeviceInfo)| DeviceInfo {
+            id: info.uuid.clone(),
+            ordinal: i as u32,
+            name: info.name.clone(),
+            memory_total_bytes: info.memory as u64,
+            memory_free_bytes: self.gpus.free_memory(i).unwrap_or(0) as u64,
+            workers: None,
+        };
+        let gpus: Vec<_> = self.gpus.infos().enumerate().map(gpu).collect();
+        if !gpus.is_empty() {
+            return gpus;
+        }
         vec![DeviceInfo {
             id: "cpu".to_owned(),
             ordinal: 0,
@@ -219,15 +275,15 @@ impl Proving for PorepProving {
         }]
     }
 
-    fn prove(&self, _: usize, params: &Params, witness: Witness) -> Result<Proved, String> {
+    fn prove(&self, device: usize, params: &Params, witness: Witness) -> Result<Proved, String> {
         let Witness { circuit, values } = witness;
         let check = || params.r1cs.first_unsatisfied(&values.witness, self.settings.check);
         if let Some(constraint) = self.settings.synthesis.install(check) {
             return Err(Self::unsatisfied(circuit, constraint));
         }
         let partition = Partition::new(params.r1cs.clone(), values);
-        let (proof, timings) =
-            self.cpu.prove(&params.srs, partition, Blinding::random(OsRng)).map_err(|e| e.to_string())?;
+        let (proof, timings) = self.prove_partition(device, params, &partition).map_err(|e| e.to_string())?;
+        self.timeline.record(device, timings.clone());
         let mut bytes = Vec::new();
         proof.write(&mut bytes).map_err(|e| e.to_string())?;
         let proof = PartitionProof::try_from(bytes).map_err(|bytes| format!("a proof of {} bytes", bytes.len()))?;
@@ -253,6 +309,17 @@ impl Proving for PorepProving {
 
     fn verify_whole(&self, task: &Admitted, params: &Params, proof: &[u8]) -> Result<bool, String> {
         task.porep.verify_seal(key(params), proof).map_err(|e| e.to_string())
+    }
+}
+
+/// Tells the log how far a load is, ten times at most.
+fn in_tenths(circuit: CircuitId) -> impl Fn(u64, u64) + Sync {
+    let told = AtomicU64::new(0);
+    move |done, of| {
+        let tenths = 10 * done / of.max(1);
+        if told.fetch_max(tenths, Ordering::Relaxed) < tenths {
+            tracing::info!(%circuit, "loading parameters: {} % of {} MB", 10 * tenths, of / 1_000_000);
+        }
     }
 }
 

@@ -55,7 +55,7 @@ impl<B: Backend> Device<B> {
     pub fn prove(
         &self,
         key: &B::Key,
-        partition: Partition,
+        partition: &Partition,
         blinding: Blinding,
     ) -> Result<(Proof<Bls12>, Timings), ProveError> {
         partition.is_whole()?;
@@ -139,7 +139,7 @@ mod tests {
             "choreography"
         }
 
-        fn stage(&self, _: &Srs, _: Partition) -> Result<(), ProveError> {
+        fn stage(&self, _: &Srs, _: &Partition) -> Result<(), ProveError> {
             Ok(())
         }
 
@@ -183,7 +183,7 @@ mod tests {
                 thread::spawn(move || {
                     let partition = toy().partition();
                     let blinding = Blinding::random(rand::thread_rng());
-                    device.prove(&srs, partition, blinding).unwrap().1
+                    device.prove(&srs, &partition, blinding).unwrap().1
                 })
             })
             .collect();
@@ -205,7 +205,7 @@ mod tests {
             fn name(&self) -> &str {
                 "panics once"
             }
-            fn stage(&self, _: &Srs, _: Partition) -> Result<(), ProveError> {
+            fn stage(&self, _: &Srs, _: &Partition) -> Result<(), ProveError> {
                 Ok(())
             }
             fn kernels(&self, _: &Srs, (): (), _: &mut Timings) -> Result<(KernelSums, ()), ProveError> {
@@ -223,7 +223,7 @@ mod tests {
             let (srs, device) = (srs.clone(), device.clone());
             thread::spawn(move || {
                 let partition = toy().partition();
-                device.prove(&srs, partition, Blinding::random(rand::thread_rng()))
+                device.prove(&srs, &partition, Blinding::random(rand::thread_rng()))
             })
             .join()
         };

@@ -195,7 +195,7 @@ pub trait Backend: Send + Sync {
     fn name(&self) -> &str;
 
     /// Prepares a partition. Runs outside the lock, at the same time as other partitions' kernels.
-    fn stage(&self, key: &Self::Key, partition: Partition) -> Result<Self::Staged, ProveError>;
+    fn stage(&self, key: &Self::Key, partition: &Partition) -> Result<Self::Staged, ProveError>;
 
     /// Everything that needs the device. Runs under its lock, and leaves nothing running when it returns.
     fn kernels(

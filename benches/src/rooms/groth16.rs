@@ -73,7 +73,7 @@ impl Reference {
 
 impl Setting {
     fn stage(&self, partition: Partition) -> <Cpu as Backend>::Staged {
-        self.cpu.stage(&self.srs, partition).expect("the partition is whole")
+        self.cpu.stage(&self.srs, &partition).expect("the partition is whole")
     }
 
     fn kernels(&self, staged: <Cpu as Backend>::Staged) -> (KernelSums, <Cpu as Backend>::Rest) {
@@ -153,7 +153,7 @@ fn prove(candidates: &mut Candidates) -> Result<()> {
         let device = Device::new(Cpu::new(setting.arithmetic));
         let run = move || {
             let witness = toy.witness().expect("the circuit knows its values");
-            device.prove(&setting.srs, Partition::new(partition.r1cs.clone(), witness.into()), *blinding)
+            device.prove(&setting.srs, &Partition::new(partition.r1cs.clone(), witness.into()), *blinding)
         };
         let is_right = |proof: &Result<(Proof<Bls12>, _), _>| proof.as_ref().is_ok_and(|(proof, _)| proof == expected);
         candidates.ours(name(setting.arithmetic), run, is_right)?;

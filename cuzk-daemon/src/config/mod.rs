@@ -19,7 +19,7 @@ mod tests;
 use std::{env, fs, path::Path};
 
 pub use self::{
-    check::{HAS_GPU_BACKEND, check},
+    check::check,
     gpu::PointChecks,
     layers::{OTHER_VARIABLES, Override, PARAM_CACHE_VARIABLE, Settings, Sources, merge},
     problem::{Origin, Problem, Problems, Warning},

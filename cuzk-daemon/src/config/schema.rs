@@ -182,6 +182,8 @@ schema! {
         level: LogLevel = LogLevel::default(),
         /// "text" for people, "json" for one object a line.
         format: LogFormat = LogFormat::Text,
+        /// A file for when each phase of each partition ran, as a trace for Perfetto or Chrome; none if empty.
+        timeline: Option<PathBuf> = None,
     }
 }
 

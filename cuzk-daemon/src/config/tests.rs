@@ -275,7 +275,6 @@ fn bad_values_name_their_variable_or_flag() {
 #[test]
 fn combinations_that_cannot_work_are_refused() {
     for (file, expected) in [
-        ("[gpus]\npolicy = \"required\"", "no GPU backend"),
         ("[gpus]\nvram_limit = \"512MiB\"", "gpus.vram_reserve = 512MiB leaves nothing"),
         ("[daemon]\nlisten = \"0.0.0.0:9820\"", "set daemon.allow_insecure = true"),
         ("[daemon]\nlisten = []", "names no address"),

@@ -74,8 +74,8 @@ impl Backend for Cpu {
         "cpu"
     }
 
-    fn stage(&self, _: &Srs, partition: Partition) -> Result<Staged, ProveError> {
-        Ok(self.on(|pools| &pools.kernels, || self.stage_here(&partition)))
+    fn stage(&self, _: &Srs, partition: &Partition) -> Result<Staged, ProveError> {
+        Ok(self.on(|pools| &pools.kernels, || self.stage_here(partition)))
     }
 
     fn kernels(&self, srs: &Srs, staged: Staged, timings: &mut Timings) -> Result<(KernelSums, Selection), ProveError> {

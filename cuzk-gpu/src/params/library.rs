@@ -11,7 +11,7 @@ use storage_proofs_core::parameter_cache::PARAMETERS;
 use super::{Digest, Files, Sidecar, Verdicts};
 use crate::{
     arith::backend::Backend,
-    srs::{self, HostKey, Srs, SrsError, Watch},
+    srs::{self, Srs, SrsError, Watch},
 };
 
 /// Where parameters come from.
@@ -209,25 +209,6 @@ impl Library {
             return Err(ParamError::VkDiffers { params: found.files.params, vk: found.files.vk });
         }
         Ok(srs)
-    }
-
-    /// Verifies the files of a circuit and reads what the host keeps when the other points go to a device. Parallel on the
-    /// current rayon pool.
-    pub fn load_host(
-        &self,
-        circuit: CircuitId,
-        arithmetic: Backend,
-        watch: &Watch<'_>,
-    ) -> Result<(HostKey, Found), ParamError> {
-        let found = self.find(circuit)?;
-        srs::check_layout(&found.files.params)?;
-        let vk = srs::read_verifying_key(&found.files.vk)?;
-        self.verify(&found)?;
-        let host = srs::read_host(&found.files.params, arithmetic, watch)?;
-        match host.vk == vk {
-            true => Ok((host, found)),
-            false => Err(ParamError::VkDiffers { params: found.files.params, vk: found.files.vk }),
-        }
     }
 
     fn open(&self, found: &Found, arithmetic: Backend, watch: &Watch<'_>) -> Result<Srs, ParamError> {

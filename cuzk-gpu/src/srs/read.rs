@@ -19,7 +19,7 @@ use crate::{
 };
 
 use super::{
-    HostKey, Srs,
+    Srs,
     layout::{G1_BYTES, G2_BYTES, Layout, Misfit, Section, VK_FIXED_BYTES},
     rows::{self, RowsWriter},
     watch::Watch,
@@ -112,20 +112,6 @@ pub fn read_watched(path: &Path, arithmetic: Backend, watch: &Watch<'_>) -> Resu
     })?;
     let [h, l, a, b_g1] = <[_; 4]>::try_from(g1).ok().expect("four lists of G1 were read");
     Ok(Srs::new(vk, [h, l, a, b_g1], g2.expect("one list of G2 was read")))
-}
-
-/// Reads what the host keeps of a parameter file whose other points are on a device: the verifying key and b_g2, in the
-/// form of `arithmetic`, each point checked as [`read`] does.
-pub fn read_host(path: &Path, arithmetic: Backend, watch: &Watch<'_>) -> Result<HostKey, SrsError> {
-    in_file(path, |file, metadata| {
-        let [ic, .., b_g2] = scan(file, metadata.len())?.sections;
-        watch.begin(ic.points * ic.point_bytes + b_g2.points * b_g2.point_bytes);
-        let vk = read_vk(file, ic, watch)?;
-        let points = read_points(file, b_g2, g2_from_bytes, watch)?;
-        same_version(metadata, &file.metadata()?)?;
-        let b_g2 = Table::with_backend(arithmetic, &points);
-        Ok(HostKey::new(vk, b_g2))
-    })
 }
 
 /// Opens the parameters from the file `rows`, which was converted from `path` (whose digest is `source`) for

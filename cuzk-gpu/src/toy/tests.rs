@@ -68,11 +68,11 @@ fn agrees_with_bellperson(toy: &Toy) {
         assert!(!now, "the file is used again");
         for srs in [srs::read(&path, arithmetic).unwrap(), converted, opened] {
             let mut partition = toy.partition();
-            let (proof, _) = cpu.prove(&srs, partition.clone(), blinding).unwrap();
+            let (proof, _) = cpu.prove(&srs, &partition, blinding).unwrap();
             assert_eq!(proof, reference, "{arithmetic:?}");
             let [a, b] = [&assignment.a, &assignment.b].map(|values| Planes::from_plain(values.iter().copied()));
             partition.rows = Some(Rows { a, b });
-            assert_eq!(cpu.prove(&srs, partition, blinding).unwrap().0, reference, "{arithmetic:?}, from planes");
+            assert_eq!(cpu.prove(&srs, &partition, blinding).unwrap().0, reference, "{arithmetic:?}, from planes");
             assert!(groth16::verify_proof(&srs.prepared, &proof, &inputs).unwrap());
         }
         assert!(convert(false).1, "a file that somebody may have changed is made again");
@@ -131,7 +131,7 @@ fn parameters_of_another_circuit_are_refused() {
     let toy = |constraints| Toy { seed: 3, constraints, percent_inputs: 10, b_constant: false, blank: false };
     let srs = Toy::srs(&toy(12).reference_parameters(&trapdoor()), Arithmetic::current());
     let error = Device::new(Cpu::new(Arithmetic::current()))
-        .prove(&srs, toy(13).partition(), Blinding::random(rand::thread_rng()))
+        .prove(&srs, &toy(13).partition(), Blinding::random(rand::thread_rng()))
         .unwrap_err();
     assert!(error.to_string().contains("of another circuit"), "{error}");
 }

@@ -70,7 +70,7 @@ impl Backend for Cuda {
         &self.gpu.info().uuid
     }
 
-    fn stage(&self, key: &DeviceKey, partition: Partition) -> Result<Staged, ProveError> {
+    fn stage(&self, key: &DeviceKey, partition: &Partition) -> Result<Staged, ProveError> {
         let witness = &partition.witness;
         let density = &key.r1cs.density;
         let mut slot = key.slots.take();

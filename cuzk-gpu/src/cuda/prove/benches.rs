@@ -23,7 +23,7 @@ fn porep(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String> {
     let pair = porep_pair(gpu, rng, 2)?;
     let partitions = porep_partitions(&pair.r1cs)?;
     let (task, partition) = partitions.first().ok_or("there is no sample")?;
-    let prove = || pair.device.prove(&pair.key, partition.clone(), Blinding::random(OsRng)).map_err(|e| e.to_string());
+    let prove = || pair.device.prove(&pair.key, partition, Blinding::random(OsRng)).map_err(|e| e.to_string());
     let (proof, _) = prove()?;
     if !task.verify_partition(0, &pair.srs.prepared, &proof).map_err(|e| e.to_string())? {
         return Err("a wrong proof".to_owned());

@@ -39,32 +39,31 @@ pub(super) struct Pair {
     pub device: Device<Cuda>,
     pub key: DeviceKey,
     pub cpu: Device<Cpu>,
-    pub srs: Srs,
+    pub srs: Arc<Srs>,
     pub r1cs: Arc<R1cs>,
 }
 
 impl Pair {
     /// With the parameters in a file, on a device that is used as `config` says.
     pub(super) fn new(gpu: &Gpu, r1cs: Arc<R1cs>, path: &Path, config: &Config) -> Result<Self, String> {
-        let read = || srs::read(path, Arithmetic::current()).map_err(|e| e.to_string());
-        let (_, host) = read()?.split();
+        let srs = Arc::new(srs::read(path, Arithmetic::current()).map_err(|e| e.to_string())?);
         let shape = Shape::of(&r1cs, Room::for_bits(r1cs.num_variables(), r1cs.num_constraints()));
         let run = || {
             let card = Card::new(gpu.info(), gpu.free_memory()?);
             let plan = MemoryPlan::choose(&shape, &card, config).map_err(|e| gpu.misuse(e.to_string()))?;
             let source = Source { path, checks: Checks::FILE, readers: 4, watch: &Watch::nobody() };
-            DeviceKey::new(gpu, plan, &source, Arc::new(host), r1cs.clone())
+            DeviceKey::new(gpu, plan, &source, srs.clone(), r1cs.clone())
         };
         let key = run().map_err(|e| e.to_string())?;
         let cpu = Device::new(Cpu::new(Arithmetic::current()));
         let device = Device::new(Cuda::new(gpu.clone(), None));
-        Ok(Self { device, key, cpu, srs: read()?, r1cs })
+        Ok(Self { device, key, cpu, srs, r1cs })
     }
 
     /// Proves on both, and compares.
     fn compare(&self, partition: &Partition, blinding: Blinding) -> Result<Proof<Bls12>, String> {
-        let on_device = self.device.prove(&self.key, partition.clone(), blinding).map_err(|e| e.to_string())?.0;
-        let on_cpu = self.cpu.prove(&self.srs, partition.clone(), blinding).map_err(|e| e.to_string())?.0;
+        let on_device = self.device.prove(&self.key, partition, blinding).map_err(|e| e.to_string())?.0;
+        let on_cpu = self.cpu.prove(&self.srs, partition, blinding).map_err(|e| e.to_string())?.0;
         for (name, same) in
             [("A", on_device.a == on_cpu.a), ("B", on_device.b == on_cpu.b), ("C", on_device.c == on_cpu.c)]
         {

@@ -25,7 +25,7 @@ use crate::{
     },
     device::Device,
     prover::{Blinding, DeviceError, Fault, Partition, ProveError},
-    srs::{HostKey, Watch},
+    srs::{Srs, Watch},
     timing::Timings,
 };
 
@@ -45,10 +45,10 @@ pub struct DeviceOptions {
     pub workers: usize,
     /// The most bytes of device memory to use.
     pub vram_limit: Option<usize>,
+    /// Bytes of device memory that are left alone.
+    pub vram_reserve: usize,
     /// The most bytes of page-locked host memory to use.
     pub pinned_limit: usize,
-    /// Device memory that is left alone, in bytes: the driver's, and what others may want.
-    pub reserve: usize,
     /// Where the sum over b_g2 is computed.
     pub b_g2: BG2,
     /// What is checked of the points of parameter files.
@@ -74,7 +74,7 @@ enum State {
 
 /// A circuit that devices can prove.
 pub struct Circuit {
-    host: Arc<HostKey>,
+    host: Arc<Srs>,
     r1cs: Arc<R1cs>,
     /// Its parameter file.
     params: PathBuf,
@@ -94,6 +94,11 @@ impl Devices {
         };
         let slots = infos.into_iter().map(open).collect::<Result<_, CudaError>>()?;
         Ok(Self { slots, options, circuits: Mutex::default() })
+    }
+
+    /// No device at all.
+    pub fn none(options: DeviceOptions) -> Self {
+        Self { slots: Vec::new(), options, circuits: Mutex::default() }
     }
 
     /// What the driver says about each.
@@ -123,13 +128,13 @@ impl Devices {
     /// The file cannot be read or has a bad point, `watch` stopped it, or a device cannot take the circuit.
     pub fn load(
         &self,
-        host: HostKey,
+        host: Arc<Srs>,
         r1cs: Arc<R1cs>,
         params: PathBuf,
         watch: &Watch<'_>,
     ) -> Result<Arc<Circuit>, String> {
         let keys = self.slots.iter().map(|_| Mutex::new(None)).collect();
-        let circuit = Arc::new(Circuit { host: Arc::new(host), r1cs, params, keys });
+        let circuit = Arc::new(Circuit { host, r1cs, params, keys });
         {
             let mut circuits = lock(&self.circuits);
             circuits.retain(|circuit| circuit.strong_count() > 0);
@@ -151,7 +156,7 @@ impl Devices {
         &self,
         device: usize,
         circuit: &Circuit,
-        partition: Partition,
+        partition: &Partition,
         blinding: Blinding,
     ) -> Result<(Proof<Bls12>, Timings), ProveError> {
         let opened = self.device(device)?;
@@ -226,7 +231,7 @@ impl DeviceOptions {
     fn config(&self) -> Config {
         Config {
             vram_limit: self.vram_limit,
-            reserve: self.reserve,
+            reserve: self.vram_reserve,
             workers: self.workers,
             b_g2: self.b_g2,
             rows: Rows::Matrices,
@@ -236,8 +241,8 @@ impl DeviceOptions {
 }
 
 impl Circuit {
-    /// What stays with the host.
-    pub fn host(&self) -> &HostKey {
+    /// The parameters in the host's form.
+    pub fn host(&self) -> &Srs {
         &self.host
     }
 

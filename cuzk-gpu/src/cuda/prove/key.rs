@@ -30,12 +30,12 @@ use crate::{
         stream::Stream,
     },
     prover::ProvingKey,
-    srs::{self, HostKey, Watch},
+    srs::{self, Srs, Watch},
 };
 
 /// A circuit on a device.
 pub struct DeviceKey {
-    pub(super) host: Arc<HostKey>,
+    pub(super) host: Arc<Srs>,
     pub(super) r1cs: Arc<R1cs>,
     plan: MemoryPlan,
     pub(super) staging: Staging,
@@ -86,7 +86,7 @@ impl DeviceKey {
         gpu: &Gpu,
         plan: MemoryPlan,
         source: &Source<'_>,
-        host: Arc<HostKey>,
+        host: Arc<Srs>,
         r1cs: Arc<R1cs>,
     ) -> Result<Self, LoadError> {
         let (shape, stream) = (plan.shape, Stream::new(gpu)?);
@@ -186,11 +186,6 @@ impl DeviceKey {
     pub(super) fn bounds(&self, witness: &CompactWitness) -> [Vec<usize>; 2] {
         let g2 = self.plan.b_g2.map(|vector| value_bounds(witness, vector.part));
         [value_bounds(witness, self.plan.l.part), g2.unwrap_or_default()]
-    }
-
-    /// What stays with the host.
-    pub fn host(&self) -> &HostKey {
-        &self.host
     }
 }
 

@@ -37,10 +37,9 @@ fn run(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String> {
     let (params, r1cs) = porep_parameters(rng, folder.path())?;
     let (_, partition) = porep_partitions(&r1cs)?.into_iter().next().ok_or("there is no sample")?;
     let blinding = Blinding::random(rng);
-    let srs = srs::read(&params, Arithmetic::current()).map_err(|e| text(&e))?;
-    let expected = Device::new(Cpu::new(Arithmetic::current())).prove(&srs, partition.clone(), blinding);
+    let srs = Arc::new(srs::read(&params, Arithmetic::current()).map_err(|e| text(&e))?);
+    let expected = Device::new(Cpu::new(Arithmetic::current())).prove(&srs, &partition, blinding);
     let expected = expected.map_err(|e| text(&e))?.0;
-    let host = Arc::new(srs.split().1);
 
     let shape = Shape::of(&r1cs, Room::for_bits(r1cs.num_variables(), r1cs.num_constraints()));
     let card = Card::new(gpu.info(), gpu.free_memory().map_err(|e| text(&e))?);
@@ -71,10 +70,10 @@ fn run(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String> {
             return Err(format!("{name}: not what was to be tried:\n{plan}"));
         }
         let source = Source { path: &params, checks: Checks::FILE, readers: 8, watch: &Watch::nobody() };
-        let key = DeviceKey::new(gpu, plan.clone(), &source, host.clone(), r1cs.clone()).map_err(|e| text(&e))?;
+        let key = DeviceKey::new(gpu, plan.clone(), &source, srs.clone(), r1cs.clone()).map_err(|e| text(&e))?;
         let mut seconds = f64::INFINITY;
         for _ in 0..3 {
-            let (proof, timings) = device.prove(&key, partition.clone(), blinding).map_err(|e| text(&e))?;
+            let (proof, timings) = device.prove(&key, &partition, blinding).map_err(|e| text(&e))?;
             if proof != expected {
                 return Err(format!("{name}: another proof than the CPU's:\n{plan}"));
             }
