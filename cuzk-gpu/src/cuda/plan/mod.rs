@@ -11,14 +11,15 @@
 //!
 //! # The kernel phase
 //!
-//! One arena serves all kernel phases of a device. H's output comes first; what makes H, the sum over h, the sums over the
-//! witness and that of `b_g2` follow each other in one stream, so that their workspaces overlay each other behind it:
+//! One arena serves a circuit on a device. H's output comes first, then the points that stay. What makes H, the sum over h,
+//! the sums over the witness and that of `b_g2` follow each other in one stream, so that their workspaces overlay each
+//! other behind that:
 //!
 //! ```text
-//! | H | planes, second vector                                        |   1. A·w, B·w and H
-//! |   | workspace of the sum over h | two parts of h                  |   2. Σ h_i H_i
-//! |   | workspace of the sums | two parts of each streamed query      |   3. l, a, b_g1
-//! |   | workspace in G2 | two parts of b_g2                           |   4. b_g2, if it is computed here
+//! | H | points | planes, second vector, two parts of the matrices             |   1. A·w, B·w and H
+//! |   |        | workspace of the sum over h | two parts of h                 |   2. Σ h_i H_i
+//! |   |        | workspace of the sums | two parts of each streamed query     |   3. l, a, b_g1
+//! |   |        | workspace in G2 | two parts of b_g2                          |   4. b_g2, if it is computed here
 //! ```
 //!
 //! A worker's witness has a place of its own, which is filled before the device is locked.

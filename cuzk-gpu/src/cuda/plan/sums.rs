@@ -38,9 +38,9 @@ pub(super) struct Query {
 pub(super) fn of_h(points: usize, rates: &Rates, sms: usize) -> Vec<Way> {
     let mut ways = Vec::new();
     for part in parts(points) {
-        // Multiples are of use only where points stay.
-        let tables: &[usize] = if part == points { &[1, 2, 4, 8, 13] } else { &[1] };
-        for &tables in tables {
+        // Multiples are of use only where points stay. Of so many at most: the model may want fewer.
+        let most_tables: &[usize] = if part == points { &[1, 2, 4, 8, 13] } else { &[1] };
+        for &tables in most_tables {
             let request = Request {
                 queries: vec![Size { points: part, scalars: part, bits: 0 }],
                 tables,
@@ -49,7 +49,7 @@ pub(super) fn of_h(points: usize, rates: &Rates, sms: usize) -> Vec<Way> {
                 point_bytes: G1_BYTES,
                 sms,
             };
-            ways.extend(with_workspaces(request).filter(|plan| plan.windows.tables() == tables).map(|plan| {
+            ways.extend(with_workspaces(request).map(|plan| {
                 let seconds = rates.compute(plan.seconds()) * points.div_ceil(part) as f64;
                 Way { part, workspace: plan.workspace_bytes(), seconds, plan }
             }));
@@ -107,15 +107,16 @@ fn with_workspaces(request: Request) -> impl Iterator<Item = Plan> {
     plans.into_iter()
 }
 
-/// Without those that another one of the same part and tables beats in memory and time.
+/// Without those that another one of the same part and tables beats in memory and time, or equals.
 fn undominated(ways: Vec<Way>) -> Vec<Way> {
-    let beats = |a: &Way, b: &Way| {
+    let beats = |(i, a): (usize, &Way), (j, b): (usize, &Way)| {
         a.part == b.part
             && a.plan.windows.tables() == b.plan.windows.tables()
             && a.workspace <= b.workspace
             && a.seconds <= b.seconds
-            && (a.workspace, a.seconds) != (b.workspace, b.seconds)
+            && ((a.workspace, a.seconds) != (b.workspace, b.seconds) || i < j)
     };
-    let keep: Vec<bool> = ways.iter().map(|way| !ways.iter().any(|other| beats(other, way))).collect();
+    let all = || ways.iter().enumerate();
+    let keep: Vec<bool> = all().map(|way| !all().any(|other| beats(other, way))).collect();
     ways.into_iter().zip(keep).filter_map(|(way, keep)| keep.then_some(way)).collect()
 }
