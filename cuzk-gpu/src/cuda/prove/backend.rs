@@ -12,7 +12,7 @@ use super::{key::DeviceKey, slots::Lent};
 use crate::{
     cpu::selection::Selection,
     cuda::{error::CudaError, gpu::Gpu},
-    prover::{Backend, KernelSums, Partition, ProveError},
+    prover::{Backend, DeviceError, Fault, KernelSums, Partition, ProveError},
     timing::{Phase, Timings},
 };
 
@@ -65,7 +65,10 @@ impl Backend for Cuda {
     fn stage(&self, key: &DeviceKey, partition: &Partition) -> Result<Staged, ProveError> {
         let witness = &partition.witness;
         let density = &key.r1cs.density;
-        let mut slot = key.slots.take();
+        let Some(mut slot) = key.slots.take() else {
+            let (device, what) = (self.name().to_owned(), format!("{}: its context is lost", self.gpu.label()));
+            return Err(DeviceError { device, fault: Fault::Context, what }.into());
+        };
         let misfit = |what| self.failed(self.gpu.misuse(what));
         let bytes = key.staging.write(&mut slot.host, witness).map_err(misfit)?;
         slot.marks.clear();
@@ -95,7 +98,11 @@ impl Backend for Cuda {
             slot.marks.read(Instant::now(), timings)?;
             engine.sums()
         };
-        run().map(|sums| (sums, b)).map_err(|error| self.failed(error))
+        let result = run();
+        if matches!(result, Err(CudaError::TooSlow { .. })) {
+            slot.set_stuck();
+        }
+        result.map(|sums| (sums, b)).map_err(|error| self.failed(error))
     }
 
     fn b_g2(&self, key: &DeviceKey, rest: Selection) -> Result<G2Projective, ProveError> {
