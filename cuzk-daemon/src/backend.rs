@@ -63,6 +63,8 @@ fn open_gpus(config: &Config, plan: &Plan, finish: Arc<ThreadPool>) -> Result<De
         vram_reserve: settings.vram_reserve.bytes() as usize,
         pinned_limit: plan.memory_budget as usize,
         b_g2: settings.b_g2_msm,
+        checks: config.srs.check_points.checks(),
+        readers: plan.compute_threads.clamp(1, 16),
         finish: Some(finish),
     };
     let none = || Devices::none(options.clone());

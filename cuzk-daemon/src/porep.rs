@@ -1,6 +1,12 @@
 //! The real thing behind the engine's port: PoRep requests, parameter files, GPUs, and the CPU.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
 
 use bellperson::groth16::{PreparedVerifyingKey, Proof};
 use blstrs::Bls12;
@@ -9,7 +15,7 @@ use cuzk_gpu::{
     cpu::{Cpu, Pools},
     cuda::{
         self,
-        prove::{Circuit, Devices, PointSource},
+        prove::{Circuit, Devices},
     },
     device::Device,
     params::{Library, ParamError, Provenance},
@@ -130,10 +136,13 @@ impl PorepProving {
         let r1cs = self.r1cs(circuit)?;
         let found = self.library.find(circuit).map_err(|e| e.to_string())?;
         srs::check_layout(&found.files.params).map_err(|e| e.to_string())?.fits(&r1cs)?;
-        let srs = self.library.load(circuit, self.settings.arithmetic).map_err(|e| e.to_string())?;
+        let (report, go_on) = (in_tenths(circuit), AtomicBool::new(false));
+        let watch = Watch::new(&report, &go_on);
+        let srs = self.library.load_watched(circuit, self.settings.arithmetic, &watch).map_err(|e| e.to_string())?;
         let bytes = srs.bytes(self.settings.arithmetic) + r1cs.bytes();
         let (srs, r1cs) = (Arc::new(srs), Arc::new(r1cs));
-        let on_gpus = self.gpus.load(srs.clone(), r1cs.clone(), points(found.files.params))?;
+        let report = in_tenths(circuit);
+        let on_gpus = self.gpus.load(srs.clone(), r1cs.clone(), found.files.params, &Watch::new(&report, &go_on))?;
         Ok((Params { srs, r1cs, on_gpus }, bytes))
     }
 
@@ -303,13 +312,15 @@ impl Proving for PorepProving {
     }
 }
 
-/// Reads the points that GPUs sum over from a parameter file.
-fn points(file: PathBuf) -> Box<PointSource> {
-    let forms = [Backend::Portable, Backend::current()];
-    Box::new(move || {
-        let Srs { h, l, a, b_g1, .. } = srs::read_with(&file, forms, &Watch::nobody()).map_err(|e| e.to_string())?;
-        Ok([h, l, a, b_g1])
-    })
+/// Tells the log how far a load is, ten times at most.
+fn in_tenths(circuit: CircuitId) -> impl Fn(u64, u64) + Sync {
+    let told = AtomicU64::new(0);
+    move |done, of| {
+        let tenths = 10 * done / of.max(1);
+        if told.fetch_max(tenths, Ordering::Relaxed) < tenths {
+            tracing::info!(%circuit, "loading parameters: {} % of {} MB", 10 * tenths, of / 1_000_000);
+        }
+    }
 }
 
 fn key(params: &Params) -> &PreparedVerifyingKey<Bls12> {

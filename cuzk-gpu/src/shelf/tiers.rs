@@ -363,8 +363,12 @@ mod tests {
                 assert!(tiers.used().fits(budget), "{tiers:?}");
                 assert!(using.iter().all(|key| tiers.tier(*key) == Tier::Hot), "{tiers:?}");
             }
-            using.drain(..).for_each(|key| drop(tiers.release(key)));
-            loading.drain(..).for_each(|key| drop(tiers.handle_load_ended(key)));
+            for key in using {
+                tiers.release(key);
+            }
+            for key in loading {
+                tiers.handle_load_ended(key);
+            }
             for key in 0..6 {
                 use_once(&mut tiers, key, needs[usize::from(key)]);
             }

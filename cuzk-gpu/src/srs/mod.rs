@@ -16,7 +16,7 @@ use crate::{
 };
 
 pub use layout::{G1_BYTES, G2_BYTES, Layout, Section};
-pub use read::{SrsError, SrsFault, check_layout, open_or_convert, read, read_verifying_key, read_watched, read_with};
+pub use read::{SrsError, SrsFault, check_layout, open_or_convert, read, read_verifying_key, read_watched};
 pub(crate) use read::{bad_point, in_file, same_version};
 pub use watch::{Report, Watch};
 pub use write::Writer;

@@ -100,17 +100,12 @@ pub fn read(path: &Path, arithmetic: Backend) -> Result<Srs, SrsError> {
 
 /// As [`read`], watched.
 pub fn read_watched(path: &Path, arithmetic: Backend, watch: &Watch<'_>) -> Result<Srs, SrsError> {
-    read_with(path, [arithmetic; 2], watch)
-}
-
-/// The same with arithmetics of their own for points of G1 and of G2. Devices take points of G1 in the portable form.
-pub fn read_with(path: &Path, [of_g1, of_g2]: [Backend; 2], watch: &Watch<'_>) -> Result<Srs, SrsError> {
     let mut g1 = Vec::with_capacity(4);
     let mut g2 = None;
     let vk = read_lists(path, watch, |list| {
         match list {
-            List::G1(points) => g1.push(Table::with_backend(of_g1, &points)),
-            List::G2(points) => g2 = Some(Table::with_backend(of_g2, &points)),
+            List::G1(points) => g1.push(Table::with_backend(arithmetic, &points)),
+            List::G2(points) => g2 = Some(Table::with_backend(arithmetic, &points)),
             List::Begin(..) => {}
         }
         Ok(())

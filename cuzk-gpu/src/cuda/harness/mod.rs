@@ -25,6 +25,7 @@ pub const CHECKS: &[&[Check]] = &[
     load::checks::CHECKS,
     msm::checks::CHECKS,
     prove::checks::CHECKS,
+    prove::limits::CHECKS,
 ];
 
 /// Every bench.
@@ -38,4 +39,5 @@ pub const BENCHES: &[&[Bench]] = &[
     load::benches::BENCHES,
     msm::benches::BENCHES,
     prove::benches::BENCHES,
+    prove::limits::BENCHES,
 ];

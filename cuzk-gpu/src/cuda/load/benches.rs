@@ -1,10 +1,17 @@
 //! How fast parameters are loaded: a made-up file in memory, so that no disk is measured.
 
-use std::{fs::File, io::Write, path::Path, time::Instant};
+use std::{
+    env,
+    fs::File,
+    io::{self, Write},
+    path::{Path, PathBuf},
+    time::Instant,
+};
 
 use blstrs::G1Projective;
 use group::{Curve as _, Group as _};
 use rand_chacha::ChaCha8Rng;
+use tempfile::TempDir;
 
 use super::{Buffers, List, LoadError, load};
 use crate::{
@@ -30,9 +37,9 @@ const IN_MEMORY: &str = "/dev/shm";
 
 fn rates(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String> {
     let text = |error: LoadError| error.to_string();
-    let folder = tempfile::tempdir_in(IN_MEMORY).map_err(|error| format!("no folder in {IN_MEMORY}: {error}"))?;
-    let path = folder.path().join("points");
-    write(&path, rng).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    // A file that was just written is in the page cache, if there is no room in a file system in memory.
+    let in_memory = file(Path::new(IN_MEMORY), rng).or_else(|_| file(&env::temp_dir(), rng));
+    let (folder, path) = in_memory.map_err(|error| format!("cannot write a file of {BYTES} bytes: {error}"))?;
     let section = |bytes| Section { name: "h", offset: 0, points: bytes / G1_BYTES, point_bytes: G1_BYTES };
     let row = |kernel: &str, bytes: u64, seconds| Measurement {
         kernel: kernel.to_owned(),
@@ -63,11 +70,20 @@ fn rates(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String> {
         Ok(())
     };
     run().map_err(text)?;
+    drop(folder);
     Ok(rows)
 }
 
+/// A file in a folder of its own below `parent`.
+fn file(parent: &Path, rng: &mut ChaCha8Rng) -> io::Result<(TempDir, PathBuf)> {
+    let folder = tempfile::tempdir_in(parent)?;
+    let path = folder.path().join("points");
+    write(&path, rng)?;
+    Ok((folder, path))
+}
+
 /// Random points, some thousands of them again and again.
-fn write(path: &Path, rng: &mut ChaCha8Rng) -> std::io::Result<()> {
+fn write(path: &Path, rng: &mut ChaCha8Rng) -> io::Result<()> {
     let (mut sum, step) = (G1Projective::random(&mut *rng), G1Projective::random(&mut *rng));
     let mut block = Vec::with_capacity(4096 * G1_BYTES as usize);
     for _ in 0..4096 {

@@ -26,7 +26,15 @@ pub struct Cuda {
 /// A partition on its way: its witness is in a worker's device memory, or will be when the worker's stream gets there.
 pub struct Staged {
     slot: Lent,
-    b: Selection,
+    b: Option<Selection>,
+}
+
+/// The sum over b_g2, or what the CPU needs for it.
+pub enum Rest {
+    /// It was made in the kernel phase.
+    Done(G2Projective),
+    /// The witness, as the query sees it.
+    Left(Selection),
 }
 
 impl Cuda {
@@ -56,7 +64,7 @@ impl Cuda {
 impl Backend for Cuda {
     type Key = DeviceKey;
     type Staged = Staged;
-    type Rest = Selection;
+    type Rest = Rest;
 
     fn name(&self) -> &str {
         &self.gpu.info().uuid
@@ -71,6 +79,7 @@ impl Backend for Cuda {
         };
         let misfit = |what| self.failed(self.gpu.misuse(what));
         let bytes = key.staging.write(&mut slot.host, witness).map_err(misfit)?;
+        slot.bounds = key.bounds(witness);
         slot.marks.clear();
         let upload = |slot: &mut Lent| {
             let slot = &mut **slot;
@@ -82,8 +91,12 @@ impl Backend for Cuda {
             slot.marks.mark(&slot.stream, Some(Phase::Upload))
         };
         upload(&mut slot).map_err(|error| self.failed(error))?;
-        let b_inputs: Vec<_> = density.b_inputs.iter_ones().map(|i| witness.inputs()[i]).collect();
-        Ok(Staged { slot, b: Selection::new(&b_inputs, witness, Some(&density.b_aux)) })
+        let of_b = || {
+            let inputs: Vec<_> = density.b_inputs.iter_ones().map(|i| witness.inputs()[i]).collect();
+            Selection::new(&inputs, witness, Some(&density.b_aux))
+        };
+        let b = key.plan().b_g2.is_none().then(of_b);
+        Ok(Staged { slot, b })
     }
 
     fn kernels(
@@ -91,24 +104,33 @@ impl Backend for Cuda {
         key: &DeviceKey,
         Staged { mut slot, b }: Staged,
         timings: &mut Timings,
-    ) -> Result<(KernelSums, Selection), ProveError> {
+    ) -> Result<(KernelSums, Rest), ProveError> {
         let mut engine = key.engine.lock().unwrap_or_else(PoisonError::into_inner);
         let mut run = || {
             engine.run(&mut slot, &key.staging)?;
             slot.marks.read(Instant::now(), timings)?;
-            engine.sums()
+            Ok((engine.sums()?, engine.b_g2()?))
         };
         let result = run();
         if matches!(result, Err(CudaError::TooSlow { .. })) {
             slot.set_stuck();
         }
-        result.map(|sums| (sums, b)).map_err(|error| self.failed(error))
+        let (sums, b_g2) = result.map_err(|error| self.failed(error))?;
+        match (b_g2, b) {
+            (Some(sum), _) => Ok((sums, Rest::Done(sum))),
+            (None, Some(b)) => Ok((sums, Rest::Left(b))),
+            (None, None) => unreachable!("staging leaves b to the device only if the device sums it up"),
+        }
     }
 
-    fn b_g2(&self, key: &DeviceKey, rest: Selection) -> Result<G2Projective, ProveError> {
+    fn b_g2(&self, key: &DeviceKey, rest: Rest) -> Result<G2Projective, ProveError> {
+        let b = match rest {
+            Rest::Done(sum) => return Ok(sum),
+            Rest::Left(b) => b,
+        };
         let points = &key.host.b_g2;
         points.will_need();
-        let sum = self.on_finish(|| rest.sum(points));
+        let sum = self.on_finish(|| b.sum(points));
         points.release();
         Ok(sum)
     }

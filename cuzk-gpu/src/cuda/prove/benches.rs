@@ -21,7 +21,7 @@ const RUNS: usize = 9;
 
 fn porep(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String> {
     let pair = porep_pair(gpu, rng, 2)?;
-    let partitions = porep_partitions(&pair)?;
+    let partitions = porep_partitions(&pair.r1cs)?;
     let (task, partition) = partitions.first().ok_or("there is no sample")?;
     let prove = || pair.device.prove(&pair.key, partition, Blinding::random(OsRng)).map_err(|e| e.to_string());
     let (proof, _) = prove()?;

@@ -1,6 +1,10 @@
 //! Whole proofs on a device, byte for byte those of the CPU with the same blinding.
 
-use std::sync::Arc;
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    thread,
+};
 
 use bellperson::groth16::{Proof, verify_proof};
 use blstrs::Bls12;
@@ -8,7 +12,7 @@ use cuzk_synth::{circuit::CircuitId, porep::PorepTask, r1cs::R1cs, sample};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{Cuda, DeviceKey, DevicePoints};
+use super::{Cuda, DeviceKey, DeviceOptions, Devices, Source};
 use crate::{
     arith::Backend as Arithmetic,
     cpu::Cpu,
@@ -16,18 +20,23 @@ use crate::{
         gpu::Gpu,
         harness::Check,
         plan::{BG2, Card, Config, MemoryPlan, Room, Rows, Shape},
-        stream::Stream,
+        points::Checks,
     },
-    device::Device,
+    device::{Device, Injected},
     generate,
-    prover::{Blinding, Partition},
+    prover::{Blinding, Fault, Partition, ProveError},
     srs::{self, Srs, Watch},
+    timing::{Phase, Timings, Turns},
     toy::{Toy, trapdoor},
 };
 
 /// The checks.
-pub const CHECKS: &[Check] =
-    &[Check { name: "prove/toy circuits", run: toy_circuits }, Check { name: "prove/2 KiB PoRep", run: porep }];
+pub const CHECKS: &[Check] = &[
+    Check { name: "prove/toy circuits", run: toy_circuits },
+    Check { name: "prove/2 KiB PoRep", run: porep },
+    Check { name: "prove/workers take turns", run: workers },
+    Check { name: "prove/failures", run: failures },
+];
 
 type Outcome = Result<(), String>;
 
@@ -41,26 +50,20 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// `read` makes the parameters with points of G1 for an arithmetic.
-    pub(super) fn new(
-        gpu: &Gpu,
-        r1cs: Arc<R1cs>,
-        workers: usize,
-        read: impl Fn(Arithmetic) -> Srs,
-    ) -> Result<Self, String> {
-        let (portable, host) = (read(Arithmetic::Portable), Arc::new(read(Arithmetic::current())));
+    /// With the parameters in a file, on a device that is used as `config` says.
+    pub(super) fn new(gpu: &Gpu, r1cs: Arc<R1cs>, path: &Path, config: &Config) -> Result<Self, String> {
+        let srs = Arc::new(srs::read(path, Arithmetic::current()).map_err(|e| e.to_string())?);
         let shape = Shape::of(&r1cs, Room::for_bits(r1cs.num_variables(), r1cs.num_constraints()));
         let run = || {
             let card = Card::new(gpu.info(), gpu.free_memory()?);
-            let plan = MemoryPlan::choose(&shape, &card, &config(workers)).map_err(|e| gpu.misuse(e.to_string()))?;
-            let points = [&portable.h, &portable.l, &portable.a, &portable.b_g1];
-            let points = DevicePoints::upload(&Stream::new(gpu)?, &plan, points)?;
-            DeviceKey::new(gpu, plan, points, host.clone(), r1cs.clone())
+            let plan = MemoryPlan::choose(&shape, &card, config).map_err(|e| gpu.misuse(e.to_string()))?;
+            let source = Source { path, checks: Checks::FILE, readers: 4, watch: &Watch::nobody() };
+            DeviceKey::new(gpu, plan, &source, srs.clone(), r1cs.clone())
         };
         let key = run().map_err(|e| e.to_string())?;
         let cpu = Device::new(Cpu::new(Arithmetic::current()));
         let device = Device::new(Cuda::new(gpu.clone(), None));
-        Ok(Self { device, key, cpu, srs: host, r1cs })
+        Ok(Self { device, key, cpu, srs, r1cs })
     }
 
     /// Proves on both, and compares.
@@ -96,9 +99,10 @@ fn toy_circuits(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Outcome {
         let toy = Toy { seed: rng.r#gen(), constraints, percent_inputs, b_constant, blank: false };
         let partition = toy.partition();
         let parameters = toy.reference_parameters(&trapdoor());
-        let read = |arithmetic| Toy::srs(&parameters, arithmetic);
         let mut run = || {
-            let pair = Pair::new(gpu, partition.r1cs.clone(), 2, read)?;
+            let mut file = tempfile::NamedTempFile::new().map_err(|e| e.to_string())?;
+            parameters.write(&mut file).map_err(|e| e.to_string())?;
+            let pair = Pair::new(gpu, partition.r1cs.clone(), file.path(), &config(2))?;
             for _ in 0..2 {
                 let proof = pair.compare(&partition, Blinding::random(&mut *rng))?;
                 let inputs = &partition.witness.inputs()[1..];
@@ -113,26 +117,105 @@ fn toy_circuits(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Outcome {
     Ok(())
 }
 
-/// Parameters of a 2 KiB PoRep, made now, and its constraint system.
-pub(super) fn porep_pair(gpu: &Gpu, rng: &mut ChaCha8Rng, workers: usize) -> Result<Pair, String> {
+/// Parameters of a 2 KiB PoRep, made now in a folder, and its constraint system.
+pub(super) fn porep_parameters(rng: &mut ChaCha8Rng, folder: &Path) -> Result<(PathBuf, Arc<R1cs>), String> {
     let circuit: CircuitId = "porep-2k".parse().map_err(|e| format!("{e:?}"))?;
-    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     let seed = format!("check {}", rng.r#gen::<u64>());
-    let (files, _) = generate::generate(circuit, &seed, folder.path(), &|_| ()).map_err(|e| e.to_string())?;
+    let (files, _) = generate::generate(circuit, &seed, folder, &|_| ()).map_err(|e| e.to_string())?;
     let r1cs = cuzk_synth::porep::record(circuit).map_err(|e| e.to_string())?.map_err(|e| e.to_string())?;
-    let read = |arithmetic| {
-        let forms = [arithmetic, Arithmetic::current()];
-        srs::read_with(&files.params, forms, &Watch::nobody()).expect("the file was made a moment ago")
+    Ok((files.params, Arc::new(r1cs)))
+}
+
+/// The same on a device and on the host.
+pub(super) fn porep_pair(gpu: &Gpu, rng: &mut ChaCha8Rng, workers: usize) -> Result<Pair, String> {
+    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let (params, r1cs) = porep_parameters(rng, folder.path())?;
+    Pair::new(gpu, r1cs, &params, &config(workers))
+}
+
+/// Kernel phases never overlap, the CPU's parts run behind them, and every proof is the CPU's.
+fn workers(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Outcome {
+    for workers in [1, 2, 3] {
+        let pair = &porep_pair(gpu, rng, workers)?;
+        let partitions = &porep_partitions(&pair.r1cs)?;
+        let blinding = Blinding::random(&mut *rng);
+        let expected = partitions.iter().map(|(_, partition)| pair.cpu.prove(&pair.srs, partition, blinding));
+        let expected = &expected.map(|p| Ok(p.map_err(|e| e.to_string())?.0)).collect::<Result<Vec<_>, String>>()?;
+        let work = |worker: usize| {
+            let turn = |i: usize| {
+                let which = (worker + i) % partitions.len();
+                let proved = pair.device.prove(&pair.key, &partitions[which].1, blinding);
+                let (proof, timings) = proved.map_err(|e| e.to_string())?;
+                match proof == expected[which] {
+                    true => Ok(timings),
+                    false => Err(format!("{workers} workers: a proof differs from the CPU's")),
+                }
+            };
+            (0..4).map(turn).collect::<Result<Vec<_>, String>>()
+        };
+        let timings = thread::scope(|scope| {
+            let threads: Vec<_> = (0..workers).map(|worker| scope.spawn(move || work(worker))).collect();
+            let join = |thread: thread::ScopedJoinHandle<'_, Result<Vec<Timings>, String>>| {
+                thread.join().map_err(|_| "a worker panicked".to_owned())?
+            };
+            threads.into_iter().map(join).collect::<Result<Vec<_>, String>>()
+        })?;
+        let turns = Turns::of(&timings.concat());
+        if turns.collision.is_some() || (workers > 1 && turns.hidden_tails == 0) {
+            return Err(format!("{workers} workers: {turns:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// After each kind of failure, and with a new context, proofs are right.
+fn failures(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Outcome {
+    let toy = Toy { seed: rng.r#gen(), constraints: 100, percent_inputs: 10, b_constant: false, blank: false };
+    let (parameters, partition) = (toy.reference_parameters(&trapdoor()), toy.partition());
+    let mut file = tempfile::NamedTempFile::new().map_err(|e| e.to_string())?;
+    parameters.write(&mut file).map_err(|e| e.to_string())?;
+    let text = |error: ProveError| error.to_string();
+    let options = DeviceOptions {
+        workers: 2,
+        vram_limit: Some(4 << 30),
+        vram_reserve: 0,
+        pinned_limit: 4 << 30,
+        b_g2: BG2::Cpu,
+        checks: Checks::FILE,
+        readers: 2,
+        finish: None,
     };
-    Pair::new(gpu, Arc::new(r1cs), workers, read)
+    let devices = Devices::open(vec![gpu.info().clone()], options).map_err(|e| e.to_string())?;
+    let host = Arc::new(Toy::srs(&parameters, Arithmetic::current()));
+    let params = file.path().to_owned();
+    let circuit = devices.load(host.clone(), partition.r1cs.clone(), params, &Watch::nobody())?;
+    let blinding = Blinding::random(&mut *rng);
+    let expected = Device::new(Cpu::new(Arithmetic::current())).prove(&host, &partition, blinding).map_err(text)?.0;
+    let prove = || devices.prove(0, &circuit, &partition, blinding);
+    let phases = [Phase::Stage, Phase::LockHold, Phase::MsmBG2, Phase::Epilogue];
+    for (fault, phase) in Fault::ALL.into_iter().flat_map(|fault| phases.map(|phase| (fault, phase))) {
+        devices.device(0).map_err(text)?.inject(Injected { phase, fault });
+        match prove() {
+            Err(error) if error.fault() == Some(fault) => {}
+            Ok((proof, _)) if fault == Fault::WrongProof && phase == Phase::Epilogue && proof != expected => {}
+            other => return Err(format!("{fault:?} in {phase:?} gave {:?}", other.map(|(proof, _)| proof))),
+        }
+        if fault.is_sickness() {
+            devices.revive(0).map_err(text)?;
+        }
+        if prove().map_err(text)?.0 != expected {
+            return Err(format!("after {fault:?} in {phase:?}: a proof differs from the CPU's"));
+        }
+    }
+    Ok(())
 }
 
 /// The partitions of the bundled samples that are of this circuit.
-pub(super) fn porep_partitions(pair: &Pair) -> Result<Vec<(PorepTask, Partition)>, String> {
+pub(super) fn porep_partitions(r1cs: &Arc<R1cs>) -> Result<Vec<(PorepTask, Partition)>, String> {
     let partition = |sample: &sample::Sample| {
         let task = PorepTask::check(sample.c1, &sample.claims).map_err(|e| e.to_string())?;
         let witness = task.witness(0).map_err(|e| e.to_string())?;
-        Ok((task, Partition::new(pair.r1cs.clone(), witness.into())))
+        Ok((task, Partition::new(r1cs.clone(), witness.into())))
     };
     sample::ALL.iter().map(partition).collect()
 }
@@ -140,7 +223,7 @@ pub(super) fn porep_partitions(pair: &Pair) -> Result<Vec<(PorepTask, Partition)
 /// Real PoReps.
 fn porep(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Outcome {
     let pair = porep_pair(gpu, rng, 2)?;
-    for (task, partition) in porep_partitions(&pair)? {
+    for (task, partition) in porep_partitions(&pair.r1cs)? {
         let proof = pair.compare(&partition, Blinding::random(&mut StdRng::seed_from_u64(rng.r#gen())))?;
         if !task.verify_partition(0, &pair.srs.prepared, &proof).map_err(|e| e.to_string())? {
             return Err("both proofs are wrong".to_owned());

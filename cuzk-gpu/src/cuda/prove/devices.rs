@@ -3,6 +3,7 @@
 
 use std::{
     fmt,
+    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
@@ -11,20 +12,20 @@ use blstrs::Bls12;
 use cuzk_synth::r1cs::R1cs;
 use rayon::ThreadPool;
 
-use super::{Cuda, DeviceKey, DevicePoints};
+use super::{Cuda, DeviceKey, Source};
 use crate::{
-    arith::{G1, Table},
     cuda::{
         driver::DeviceInfo,
         error::CudaError,
         gpu::{Gpu, WeakGpu},
         kernels::Kernels,
+        load::LoadError,
         plan::{BG2, Card, Config, MemoryPlan, Room, Rows, Shape},
-        stream::Stream,
+        points::Checks,
     },
     device::Device,
     prover::{Blinding, DeviceError, Fault, Partition, ProveError},
-    srs::Srs,
+    srs::{Srs, Watch},
     timing::Timings,
 };
 
@@ -50,6 +51,10 @@ pub struct DeviceOptions {
     pub pinned_limit: usize,
     /// Where the sum over b_g2 is computed.
     pub b_g2: BG2,
+    /// What is checked of the points of parameter files.
+    pub checks: Checks,
+    /// Threads that read parameter files.
+    pub readers: usize,
     /// Threads of what the CPU does after the kernels; without them, the caller's.
     pub finish: Option<Arc<ThreadPool>>,
 }
@@ -71,13 +76,11 @@ enum State {
 pub struct Circuit {
     host: Arc<Srs>,
     r1cs: Arc<R1cs>,
-    points: Box<PointSource>,
+    /// Its parameter file.
+    params: PathBuf,
     /// One a device; `None` where it is not prepared.
     keys: Vec<Mutex<Option<Arc<DeviceKey>>>>,
 }
-
-/// Reads the points of h, l, a and b_g1, in the portable form. An error says why it cannot.
-pub type PointSource = dyn Fn() -> Result<[Table<G1>; 4], String> + Send + Sync;
 
 impl Devices {
     /// Opens devices. Their kernels come from where [`Kernels::from_environment`] says.
@@ -119,25 +122,27 @@ impl Devices {
         }
     }
 
-    /// Prepares a circuit on every device.
+    /// Prepares a circuit on every device, with the points of a parameter file.
     ///
     /// # Errors
-    /// The points cannot be read, or a device cannot take them.
-    pub fn load(&self, host: Arc<Srs>, r1cs: Arc<R1cs>, points: Box<PointSource>) -> Result<Arc<Circuit>, String> {
+    /// The file cannot be read or has a bad point, `watch` stopped it, or a device cannot take the circuit.
+    pub fn load(
+        &self,
+        host: Arc<Srs>,
+        r1cs: Arc<R1cs>,
+        params: PathBuf,
+        watch: &Watch<'_>,
+    ) -> Result<Arc<Circuit>, String> {
         let keys = self.slots.iter().map(|_| Mutex::new(None)).collect();
-        let circuit = Arc::new(Circuit { host, r1cs, points, keys });
+        let circuit = Arc::new(Circuit { host, r1cs, params, keys });
         {
             let mut circuits = lock(&self.circuits);
             circuits.retain(|circuit| circuit.strong_count() > 0);
             circuits.push(Arc::downgrade(&circuit));
         }
-        if self.slots.is_empty() {
-            return Ok(circuit);
-        }
-        let points = (circuit.points)()?;
         for device in 0..self.slots.len() {
             let opened = self.device(device).map_err(|e| e.to_string())?;
-            let key = self.prepare(&opened, &circuit, &points).map_err(|e| e.to_string())?;
+            let key = self.prepare(&opened, &circuit, watch).map_err(|e| e.to_string())?;
             *lock(&circuit.keys[device]) = Some(key);
         }
         Ok(circuit)
@@ -159,10 +164,7 @@ impl Devices {
             let mut key = lock(&circuit.keys[device]);
             match &*key {
                 Some(key) => key.clone(),
-                None => {
-                    let points = (circuit.points)().map_err(ProveError::Input)?;
-                    key.insert(self.prepare(&opened, circuit, &points)?).clone()
-                }
+                None => key.insert(self.prepare(&opened, circuit, &Watch::nobody())?).clone(),
             }
         };
         opened.prove(&key, partition, blinding)
@@ -200,7 +202,7 @@ impl Devices {
         &self,
         opened: &Device<Cuda>,
         circuit: &Circuit,
-        points: &[Table<G1>; 4],
+        watch: &Watch<'_>,
     ) -> Result<Arc<DeviceKey>, ProveError> {
         let gpu = opened.backend().gpu();
         let failed = |error: CudaError| error.of_device(&gpu.info().uuid);
@@ -210,11 +212,13 @@ impl Devices {
         let plan = MemoryPlan::choose(&shape, &card, &self.options.config());
         let plan = plan.map_err(|error| failed(gpu.misuse(error.to_string())))?;
         tracing::info!("{}:\n{plan}", gpu.label());
-        let key = || {
-            let points = DevicePoints::upload(&Stream::new(gpu)?, &plan, points.each_ref())?;
-            DeviceKey::new(gpu, plan, points, circuit.host.clone(), circuit.r1cs.clone())
-        };
-        key().map(Arc::new).map_err(failed)
+        let DeviceOptions { checks, readers, .. } = self.options;
+        let source = Source { path: &circuit.params, checks, readers, watch };
+        let key = DeviceKey::new(gpu, plan, &source, circuit.host.clone(), circuit.r1cs.clone());
+        key.map(Arc::new).map_err(|error| match error {
+            LoadError::Device(error) => failed(error),
+            LoadError::File(error) => ProveError::Input(error.to_string()),
+        })
     }
 
     fn gone(&self, device: usize, what: String) -> ProveError {

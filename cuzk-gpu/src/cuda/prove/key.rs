@@ -1,30 +1,36 @@
 //! A circuit on a device: its matrices and points, and the workspace of its kernel phase, all made once.
 
 use std::{
-    ops::Range,
+    path::Path,
     sync::{Arc, Mutex},
 };
 
 use bellperson::groth16::VerifyingKey;
 use blstrs::Bls12;
-use cuzk_synth::{bitmap::Bitmap, r1cs::R1cs};
+use cuzk_synth::{bitmap::Bitmap, r1cs::R1cs, witness::CompactWitness};
 
-use super::{slots::Slots, staging::Staging};
+use super::{
+    conveyor::Conveyor,
+    placed::Placed,
+    queries::{Queried, Queries, value_bounds},
+    rows::Rows,
+    slots::Slots,
+    staging::Staging,
+};
 use crate::{
-    arith::{G1, Table},
+    arith::{G1, G2},
     cuda::{
-        arena::{Arena, Layout},
-        error::CudaError,
+        arena::{Arena, Layout, Region},
         gpu::Gpu,
-        memory::DeviceBuffer,
-        msm::{Base, Msm, Query},
+        load::{self, Buffers, LoadError},
+        msm::{Base, Msm},
         ntt::{Ntt, Quotient, plan::padded_len, quotient::Workspace},
-        plan::{Matrices, MemoryPlan, Shape, Vector},
-        spmv::{DeviceMatrix, Spmv, matrix::Coefficients},
+        plan::{LOADING_BYTES, MemoryPlan, Parts, Shape, Vector},
+        points::Checks,
         stream::Stream,
     },
     prover::ProvingKey,
-    srs::Srs,
+    srs::{self, Srs, Watch},
 };
 
 /// A circuit on a device.
@@ -38,75 +44,131 @@ pub struct DeviceKey {
     pub(super) engine: Mutex<Engine>,
 }
 
-/// Points of a circuit in device memory, in the form of the kernels.
-pub struct DevicePoints {
-    /// Of h, with room for tables of multiples.
-    pub h: DeviceBuffer<u8>,
-    /// Of l, a and b_g1, one after the other.
-    pub witness: DeviceBuffer<u8>,
+/// A parameter file, and how it is read.
+pub struct Source<'a> {
+    /// The file.
+    pub path: &'a Path,
+    /// What is checked of its points.
+    pub checks: Checks,
+    /// Threads that read.
+    pub readers: usize,
+    /// Who is told, and can stop it.
+    pub watch: &'a Watch<'a>,
 }
 
-/// The kernel phase's own: points, matrices, plans and the workspace.
+/// The kernel phase's own: points, matrices, plans and the workspace. The conveyor is dropped first: it waits for copies
+/// into the others.
 pub(super) struct Engine {
+    pub conveyor: Conveyor,
     pub arena: Arena,
-    pub spmv: Spmv,
-    pub matrices: [DeviceMatrix; 2],
-    pub coefficients: Coefficients,
+    pub rows: Rows,
     pub ntt: Ntt,
     pub quotient: Quotient,
     pub vectors: Workspace,
-    pub points: DevicePoints,
-    pub variables: [Variables; 3],
+    /// How many values of A·w, B·w and their product are exceptions.
+    pub counts: Region<u32>,
+    pub h: Placed,
     pub msm_h: Msm<G1>,
-    pub msm_witness: Msm<G1>,
-}
-
-/// The variables that one of the queries l, a, b_g1 has points for.
-pub(super) struct Variables {
-    points: Range<usize>,
-    inputs: DeviceBuffer<u32>,
-    /// `None` where all occur.
-    aux: Option<DeviceBuffer<u32>>,
+    /// l, a and b_g1.
+    pub witness: Queries<G1>,
+    /// b_g2, if its sum is the device's.
+    pub g2: Option<Queries<G2>>,
 }
 
 impl DeviceKey {
-    /// Puts a circuit on a device, whose points are there already: copies the matrices, computes tables, allocates the
-    /// workspace. Waits until it is done.
+    /// Puts a circuit on a device: allocates all that the plan says, loads the points, copies the matrices, computes
+    /// tables. Waits until it is done; minutes for 32 GiB.
     ///
     /// # Errors
-    /// [`CudaError::Misuse`] if the plan streams anything, or is for other points or another circuit,
-    /// [`CudaError::OutOfMemory`], or what the driver reports.
+    /// [`LoadError::File`] about the parameter file; [`LoadError::Device`] if the plan is for another circuit, if there is
+    /// not the memory that it says, or what the driver reports.
     pub fn new(
         gpu: &Gpu,
         plan: MemoryPlan,
-        points: DevicePoints,
+        source: &Source<'_>,
         host: Arc<Srs>,
         r1cs: Arc<R1cs>,
-    ) -> Result<Self, CudaError> {
+    ) -> Result<Self, LoadError> {
         let (shape, stream) = (plan.shape, Stream::new(gpu)?);
         same_circuit(&shape, &r1cs).map_err(|what| gpu.misuse(what))?;
-        points.fit(gpu, &plan)?;
-        let mut layout = Layout::new();
-        let h = layout.add(padded_len(shape.log_n));
-        let [mut rows, mut sum_h, mut sum_witness] = [(); 3].map(|()| layout.clone());
-        let vectors = Workspace::plan(h, &mut rows, shape.log_n, shape.room.exceptions);
+        let layout = srs::check_layout(source.path)?;
+        layout.fits(&r1cs).map_err(|what| gpu.misuse(what))?;
+
+        let mut kept = Layout::new();
+        let h_vector = kept.add(padded_len(shape.log_n));
+        let counts = kept.add(3);
+        let mut h = Placed::plan(&plan.h, Parts::of_h(&plan.h), &mut kept);
+        let all = Bitmap::ones(r1cs.num_aux);
+        let density = &r1cs.density;
+        let in_b = density.b_inputs.count_ones();
+        let mut place = |vector: &Vector, inputs: usize, aux: &Bitmap| {
+            Placed::plan(vector, Parts::of_query(vector, inputs, aux), &mut kept)
+        };
+        let mut witness = [
+            place(&plan.l, 0, &all),
+            place(&plan.a, r1cs.num_inputs, &density.a_aux),
+            place(&plan.b_g1, in_b, &density.b_aux),
+        ];
+        let mut g2 = plan.b_g2.as_ref().map(|vector| place(vector, in_b, &density.b_aux));
+
+        let [mut rows, mut sum_h, mut sum_witness, mut sum_g2] = [(); 4].map(|()| kept.clone());
+        let vectors = Workspace::plan(h_vector, &mut rows, shape.log_n, shape.room.exceptions);
+        let row_buffers = Rows::plan_buffers(plan.matrices, &mut rows);
         let msm_h = Msm::new(&stream, plan.h_msm.clone(), &mut sum_h)?;
+        h.plan_buffers(&mut sum_h);
         let msm_witness = Msm::new(&stream, plan.witness_msm.clone(), &mut sum_witness)?;
-        let base = Base { points: points.h.all(), first: 0, len: plan.h.points };
-        msm_h.fill_tables(&stream, base)?;
-        let arena = Arena::new(gpu, &rows.overlay(sum_h).overlay(sum_witness), "the workspace of a circuit")?;
+        witness.iter_mut().for_each(|placed| placed.plan_buffers(&mut sum_witness));
+        let msm_g2 = match (&plan.g2_msm, &mut g2) {
+            (Some(plan), Some(placed)) => {
+                let msm = Msm::new(&stream, plan.clone(), &mut sum_g2)?;
+                placed.plan_buffers(&mut sum_g2);
+                Some(msm)
+            }
+            _ => None,
+        };
+        let layout_of_all = rows.overlay(sum_h).overlay(sum_witness).overlay(sum_g2);
+        let arena = Arena::new(gpu, &layout_of_all, "the points and the workspace of a circuit")?;
+
+        let placed = [&mut h].into_iter().chain(&mut witness).chain(&mut g2);
+        let mut lists = Vec::new();
+        for (placed, section) in placed.zip(&layout.sections[1..]) {
+            placed.allocate(gpu)?;
+            lists.push(placed.list(*section, &arena)?);
+        }
+        let mut buffers = Buffers::new(gpu, LOADING_BYTES)?;
+        load::load(source.path, &mut lists, &mut buffers, source.readers, source.checks, source.watch)?;
+        drop((lists, buffers));
+        if plan.h.tables > 1 {
+            msm_h.fill_tables(&stream, base(&h, 0, &arena))?;
+        }
+
+        let inputs: Vec<u32> = (0..r1cs.num_inputs as u32).collect();
+        let b_inputs: Vec<u32> = density.b_inputs.iter_ones().map(|i| i as u32).collect();
+        let [l, a, b_g1] = witness;
+        let queries = vec![
+            Queried::new(&stream, l, &[], None)?,
+            Queried::new(&stream, a, &inputs, Some(&density.a_aux))?,
+            Queried::new(&stream, b_g1, &b_inputs, Some(&density.b_aux))?,
+        ];
+        let g2 = match (msm_g2, g2) {
+            (Some(msm), Some(placed)) => {
+                let query = Queried::new(&stream, placed, &b_inputs, Some(&density.b_aux))?;
+                Some(Queries::new(msm, vec![query], plan.b_g2.map_or(0, |vector| vector.part)))
+            }
+            _ => None,
+        };
         let engine = Engine {
+            conveyor: Conveyor::new(gpu)?,
             arena,
-            spmv: Spmv::new(&stream)?,
-            matrices: [DeviceMatrix::new(&stream, &r1cs, &r1cs.a)?, DeviceMatrix::new(&stream, &r1cs, &r1cs.b)?],
-            coefficients: Coefficients::new(&stream, &r1cs)?,
+            rows: Rows::new(&stream, &r1cs, plan.matrices, row_buffers)?,
             ntt: Ntt::new(&stream, shape.log_n)?,
             quotient: Quotient::new(&stream, shape.log_n)?,
             vectors,
-            points,
-            variables: variables(&stream, &r1cs, &plan)?,
+            counts,
+            h,
             msm_h,
-            msm_witness,
+            witness: Queries::new(msm_witness, queries, plan.l.part),
+            g2,
         };
         let mut layout = Layout::new();
         let staging = Staging::plan(&mut layout, &shape);
@@ -118,6 +180,12 @@ impl DeviceKey {
     /// Where everything is.
     pub fn plan(&self) -> &MemoryPlan {
         &self.plan
+    }
+
+    /// How a witness' values are divided among the calls of the sums in G1 and of that in G2.
+    pub(super) fn bounds(&self, witness: &CompactWitness) -> [Vec<usize>; 2] {
+        let g2 = self.plan.b_g2.map(|vector| value_bounds(witness, vector.part));
+        [value_bounds(witness, self.plan.l.part), g2.unwrap_or_default()]
     }
 }
 
@@ -131,75 +199,10 @@ impl ProvingKey for DeviceKey {
     }
 }
 
-impl Variables {
-    /// As sums take them.
-    pub(super) fn query(&self) -> Query<'_> {
-        let aux = self.aux.as_ref().map(DeviceBuffer::all);
-        Query { first: self.points.start, len: self.points.len(), inputs: self.inputs.all(), mask: aux }
-    }
-}
-
-impl DevicePoints {
-    /// Copies points of h, l, a and b_g1 in the portable form to where a plan wants them.
-    ///
-    /// # Errors
-    /// [`CudaError::Misuse`] if they are others, [`CudaError::OutOfMemory`], or what the driver reports.
-    pub fn upload(stream: &Stream, plan: &MemoryPlan, points: [&Table<G1>; 4]) -> Result<Self, CudaError> {
-        let [h, witness @ ..] = points;
-        let copy = |lists: &[&Table<G1>], tables: usize| {
-            let bytes: usize = lists.iter().map(|list| list.as_bytes().len()).sum();
-            let buffer = DeviceBuffer::new(stream.gpu(), tables * bytes, "points")?;
-            let mut begin = 0;
-            for list in lists {
-                let Table::Portable(_) = list else {
-                    let what = format!("{} points in the form of another arithmetic", list.len());
-                    return Err(stream.gpu().misuse(what));
-                };
-                let bytes = list.as_bytes();
-                buffer.all().range(begin..begin + bytes.len())?.upload(stream, bytes)?;
-                begin += bytes.len();
-            }
-            Ok(buffer)
-        };
-        Ok(Self { h: copy(&[h], plan.h.tables)?, witness: copy(&witness, 1)? })
-    }
-
-    /// Whether they are those of a plan that streams nothing.
-    fn fit(&self, gpu: &Gpu, plan: &MemoryPlan) -> Result<(), CudaError> {
-        let resident = plan.vectors().all(Vector::is_resident) && plan.matrices == Matrices::Resident;
-        let wanted = [plan.h.device_bytes(), [&plan.l, &plan.a, &plan.b_g1].map(Vector::device_bytes).iter().sum()];
-        let found = [self.h.len(), self.witness.len()];
-        match resident && plan.b_g2.is_none() && wanted == found {
-            true => Ok(()),
-            false => Err(gpu.misuse(format!("{found:?} bytes of points, the plan wants {wanted:?}:\n{plan}"))),
-        }
-    }
-}
-
-/// Of l, a and b_g1.
-fn variables(stream: &Stream, r1cs: &R1cs, plan: &MemoryPlan) -> Result<[Variables; 3], CudaError> {
-    let density = &r1cs.density;
-    let [l, a, b] = [&plan.l, &plan.a, &plan.b_g1].map(|vector| vector.points);
-    let all = (0..r1cs.num_inputs as u32).collect();
-    let in_b = density.b_inputs.iter_ones().map(|i| i as u32).collect();
-    let one = |points, inputs: Vec<u32>, aux: Option<&Bitmap>| {
-        let inputs = DeviceBuffer::from_host(stream, &inputs, "a query's public inputs")?;
-        let aux = aux.map_or(Ok(None), |aux| mask(stream, aux))?;
-        Ok::<_, CudaError>(Variables { points, inputs, aux })
-    };
-    Ok([
-        one(0..l, vec![], None)?,
-        one(l..l + a, all, Some(&density.a_aux))?,
-        one(l + a..l + a + b, in_b, Some(&density.b_aux))?,
-    ])
-}
-
-fn mask(stream: &Stream, bitmap: &Bitmap) -> Result<Option<DeviceBuffer<u32>>, CudaError> {
-    if bitmap.count_ones() == bitmap.len() {
-        return Ok(None);
-    }
-    let words: Vec<u32> = bitmap.words().iter().flat_map(|word| [*word as u32, (word >> 32) as u32]).collect();
-    DeviceBuffer::from_host(stream, &words, "a query's variables").map(Some)
+/// The points of a call of h.
+pub(super) fn base<'a>(h: &Placed, call: usize, arena: &'a Arena) -> Base<'a> {
+    let numbers = h.numbers(call);
+    Base { points: arena.bytes(), first: numbers.start, len: numbers.len() }
 }
 
 /// Whether this is the circuit of the plan, as far as numbers tell.

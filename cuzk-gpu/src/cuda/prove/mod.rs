@@ -6,21 +6,27 @@
 //!
 //! * `staging`: the compact witness as bytes; `slots`: the workers' buffers and streams; `marks`: times of phases;
 //! * [`key`]: a circuit on a device: matrices, points, workspace; `run`: the kernel phase;
+//! * `rows`: A·w and B·w; `placed`: a query's points; `queries`: sums over the witness; `conveyor`: parts of what is too large;
 //! * [`backend`]: the seam; [`devices`]: all devices of the process, and the circuits on them;
-//! * [`checks`], [`benches`]: for the harness.
+//! * [`checks`], [`limits`], [`benches`]: for the harness.
 
 pub mod backend;
 pub mod benches;
 pub mod checks;
+mod conveyor;
 pub mod devices;
 pub mod key;
+pub mod limits;
 mod marks;
+mod placed;
+mod queries;
+mod rows;
 mod run;
 mod slots;
 mod staging;
 
 pub use self::{
     backend::Cuda,
-    devices::{Circuit, DeviceOptions, Devices, PointSource},
-    key::{DeviceKey, DevicePoints},
+    devices::{Circuit, DeviceOptions, Devices},
+    key::{DeviceKey, Source},
 };

@@ -27,6 +27,8 @@ pub(super) struct Slot {
     pub host: PinnedBuffer<u8>,
     /// The witness on the device.
     pub arena: Arena,
+    /// How its values are divided among the calls of the sums; see [`super::key::DeviceKey::bounds`].
+    pub bounds: [Vec<usize>; 2],
     /// Times of the phases.
     pub marks: Marks,
 }
@@ -64,6 +66,7 @@ impl Slots {
                 stream: Stream::new(gpu)?.with_watchdog(WATCHDOG),
                 host: PinnedBuffer::new(gpu, staging.host_bytes(), "a worker's witness")?,
                 arena: Arena::new(gpu, layout, "a worker's witness")?,
+                bounds: Default::default(),
                 marks: Marks::new(gpu)?,
             })
         };
