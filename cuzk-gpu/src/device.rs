@@ -117,9 +117,10 @@ mod tests {
     use super::*;
     use crate::{
         arith::Backend as Arithmetic,
+        cpu::Cpu,
         prover::KernelSums,
         srs::Srs,
-        timing::Interval,
+        timing::{Interval, Turns},
         toy::{Toy, trapdoor},
     };
 
@@ -190,9 +191,28 @@ mod tests {
         let mut timings: Vec<_> = workers.into_iter().map(|w| w.join().unwrap()).collect();
         timings.sort_by_key(|t| find(t, Phase::LockHold).begin);
         let [first, second] = &timings[..] else { panic!("two workers ran") };
-        let (hold_1, hold_2) = (find(first, Phase::LockHold), find(second, Phase::LockHold));
-        assert!(!hold_1.overlaps(&hold_2), "{hold_1:?} {hold_2:?}");
-        assert!(find(first, Phase::MsmBG2).overlaps(&hold_2));
+        assert!(find(first, Phase::MsmBG2).overlaps(&find(second, Phase::LockHold)));
+        let turns = Turns::of(&timings);
+        assert_eq!((turns.collision, turns.hidden_tails), (None, 1));
+    }
+
+    #[test]
+    fn injected_failures_happen_once_where_they_were_injected() {
+        let parameters = toy().reference_parameters(&trapdoor());
+        let srs = Toy::srs(&parameters, Arithmetic::current());
+        let (device, partition) = (Device::new(Cpu::new(Arithmetic::current())), toy().partition());
+        let blinding = Blinding::random(rand::thread_rng());
+        let right = device.prove(&srs, &partition, blinding).unwrap().0;
+        let phases = [Phase::Stage, Phase::LockHold, Phase::MsmBG2, Phase::Epilogue];
+        for (fault, phase) in Fault::ALL.into_iter().flat_map(|fault| phases.map(|phase| (fault, phase))) {
+            device.inject(Injected { phase, fault });
+            let result = device.prove(&srs, &partition, blinding);
+            match (fault, phase) {
+                (Fault::WrongProof, Phase::Epilogue) => assert_ne!(result.unwrap().0, right),
+                _ => assert_eq!(result.unwrap_err().fault(), Some(fault), "{phase:?}"),
+            }
+            assert_eq!(device.prove(&srs, &partition, blinding).unwrap().0, right, "after {fault:?} in {phase:?}");
+        }
     }
 
     #[test]

@@ -56,6 +56,10 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// All of them.
+    pub const ALL: [Self; 7] =
+        [Self::Unfit, Self::Memory, Self::Launch, Self::Context, Self::Gone, Self::Watchdog, Self::WrongProof];
+
     /// Name in logs and metrics.
     pub const fn name(self) -> &'static str {
         match self {

@@ -39,5 +39,6 @@ pub const BENCHES: &[&[Bench]] = &[
     load::benches::BENCHES,
     msm::benches::BENCHES,
     prove::benches::BENCHES,
+    prove::large::BENCHES,
     prove::limits::BENCHES,
 ];

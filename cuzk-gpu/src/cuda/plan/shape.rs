@@ -42,11 +42,11 @@ impl Room {
         Self { full: variables, exceptions: rows }
     }
 
-    /// For witnesses that are mostly bits, as those of a PoRep: 1.6 % of its variables and 1.4 % of its rows are other
-    /// values, and there is room for 2.1 %; for any witness of a small circuit.
+    /// For witnesses that are mostly bits, as those of a PoRep: 1.6 % of its variables are other values, and there is room
+    /// for 2.1 %; of its rows 3.3 % in B for 2 KiB, and 1.4 % in A for 32 GiB. For any witness of a small circuit.
     pub fn for_bits(variables: usize, rows: usize) -> Self {
-        let room = |of: usize| (of / 48).max(of.min(1 << 16));
-        Self { full: room(variables), exceptions: room(rows) }
+        let room = |of: usize, small: usize| (of / 48).max(of.min(small));
+        Self { full: room(variables, 1 << 16), exceptions: room(rows, 1 << 19) }
     }
 }
 

@@ -12,7 +12,7 @@ use super::{key::DeviceKey, slots::Lent};
 use crate::{
     cpu::selection::Selection,
     cuda::{error::CudaError, gpu::Gpu},
-    prover::{Backend, KernelSums, Partition, ProveError},
+    prover::{Backend, DeviceError, Fault, KernelSums, Partition, ProveError},
     timing::{Phase, Timings},
 };
 
@@ -73,7 +73,10 @@ impl Backend for Cuda {
     fn stage(&self, key: &DeviceKey, partition: &Partition) -> Result<Staged, ProveError> {
         let witness = &partition.witness;
         let density = &key.r1cs.density;
-        let mut slot = key.slots.take();
+        let Some(mut slot) = key.slots.take() else {
+            let (device, what) = (self.name().to_owned(), format!("{}: its context is lost", self.gpu.label()));
+            return Err(DeviceError { device, fault: Fault::Context, what }.into());
+        };
         let misfit = |what| self.failed(self.gpu.misuse(what));
         let bytes = key.staging.write(&mut slot.host, witness).map_err(misfit)?;
         slot.bounds = key.bounds(witness);
@@ -108,7 +111,11 @@ impl Backend for Cuda {
             slot.marks.read(Instant::now(), timings)?;
             Ok((engine.sums()?, engine.b_g2()?))
         };
-        let (sums, b_g2) = run().map_err(|error: CudaError| self.failed(error))?;
+        let result = run();
+        if matches!(result, Err(CudaError::TooSlow { .. })) {
+            slot.set_stuck();
+        }
+        let (sums, b_g2) = result.map_err(|error| self.failed(error))?;
         match (b_g2, b) {
             (Some(sum), _) => Ok((sums, Rest::Done(sum))),
             (None, Some(b)) => Ok((sums, Rest::Left(b))),

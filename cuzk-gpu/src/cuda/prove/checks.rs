@@ -3,6 +3,7 @@
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
+    thread,
 };
 
 use bellperson::groth16::{Proof, verify_proof};
@@ -11,7 +12,7 @@ use cuzk_synth::{circuit::CircuitId, porep::PorepTask, r1cs::R1cs, sample};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{Cuda, DeviceKey, Source};
+use super::{Cuda, DeviceKey, DeviceOptions, Devices, Source};
 use crate::{
     arith::Backend as Arithmetic,
     cpu::Cpu,
@@ -21,16 +22,21 @@ use crate::{
         plan::{BG2, Card, Config, MemoryPlan, Room, Rows, Shape},
         points::Checks,
     },
-    device::Device,
+    device::{Device, Injected},
     generate,
-    prover::{Blinding, Partition},
+    prover::{Blinding, Fault, Partition, ProveError},
     srs::{self, Srs, Watch},
+    timing::{Phase, Timings, Turns},
     toy::{Toy, trapdoor},
 };
 
 /// The checks.
-pub const CHECKS: &[Check] =
-    &[Check { name: "prove/toy circuits", run: toy_circuits }, Check { name: "prove/2 KiB PoRep", run: porep }];
+pub const CHECKS: &[Check] = &[
+    Check { name: "prove/toy circuits", run: toy_circuits },
+    Check { name: "prove/2 KiB PoRep", run: porep },
+    Check { name: "prove/workers take turns", run: workers },
+    Check { name: "prove/failures", run: failures },
+];
 
 type Outcome = Result<(), String>;
 
@@ -125,6 +131,83 @@ pub(super) fn porep_pair(gpu: &Gpu, rng: &mut ChaCha8Rng, workers: usize) -> Res
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     let (params, r1cs) = porep_parameters(rng, folder.path())?;
     Pair::new(gpu, r1cs, &params, &config(workers))
+}
+
+/// Kernel phases never overlap, the CPU's parts run behind them, and every proof is the CPU's.
+fn workers(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Outcome {
+    for workers in [1, 2, 3] {
+        let pair = &porep_pair(gpu, rng, workers)?;
+        let partitions = &porep_partitions(&pair.r1cs)?;
+        let blinding = Blinding::random(&mut *rng);
+        let expected = partitions.iter().map(|(_, partition)| pair.cpu.prove(&pair.srs, partition, blinding));
+        let expected = &expected.map(|p| Ok(p.map_err(|e| e.to_string())?.0)).collect::<Result<Vec<_>, String>>()?;
+        let work = |worker: usize| {
+            let turn = |i: usize| {
+                let which = (worker + i) % partitions.len();
+                let proved = pair.device.prove(&pair.key, &partitions[which].1, blinding);
+                let (proof, timings) = proved.map_err(|e| e.to_string())?;
+                match proof == expected[which] {
+                    true => Ok(timings),
+                    false => Err(format!("{workers} workers: a proof differs from the CPU's")),
+                }
+            };
+            (0..4).map(turn).collect::<Result<Vec<_>, String>>()
+        };
+        let timings = thread::scope(|scope| {
+            let threads: Vec<_> = (0..workers).map(|worker| scope.spawn(move || work(worker))).collect();
+            let join = |thread: thread::ScopedJoinHandle<'_, Result<Vec<Timings>, String>>| {
+                thread.join().map_err(|_| "a worker panicked".to_owned())?
+            };
+            threads.into_iter().map(join).collect::<Result<Vec<_>, String>>()
+        })?;
+        let turns = Turns::of(&timings.concat());
+        if turns.collision.is_some() || (workers > 1 && turns.hidden_tails == 0) {
+            return Err(format!("{workers} workers: {turns:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// After each kind of failure, and with a new context, proofs are right.
+fn failures(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Outcome {
+    let toy = Toy { seed: rng.r#gen(), constraints: 100, percent_inputs: 10, b_constant: false, blank: false };
+    let (parameters, partition) = (toy.reference_parameters(&trapdoor()), toy.partition());
+    let mut file = tempfile::NamedTempFile::new().map_err(|e| e.to_string())?;
+    parameters.write(&mut file).map_err(|e| e.to_string())?;
+    let text = |error: ProveError| error.to_string();
+    let options = DeviceOptions {
+        workers: 2,
+        vram_limit: Some(4 << 30),
+        vram_reserve: 0,
+        pinned_limit: 4 << 30,
+        b_g2: BG2::Cpu,
+        checks: Checks::FILE,
+        readers: 2,
+        finish: None,
+    };
+    let devices = Devices::open(vec![gpu.info().clone()], options).map_err(|e| e.to_string())?;
+    let host = Arc::new(Toy::srs(&parameters, Arithmetic::current()));
+    let params = file.path().to_owned();
+    let circuit = devices.load(host.clone(), partition.r1cs.clone(), params, &Watch::nobody())?;
+    let blinding = Blinding::random(&mut *rng);
+    let expected = Device::new(Cpu::new(Arithmetic::current())).prove(&host, &partition, blinding).map_err(text)?.0;
+    let prove = || devices.prove(0, &circuit, &partition, blinding);
+    let phases = [Phase::Stage, Phase::LockHold, Phase::MsmBG2, Phase::Epilogue];
+    for (fault, phase) in Fault::ALL.into_iter().flat_map(|fault| phases.map(|phase| (fault, phase))) {
+        devices.device(0).map_err(text)?.inject(Injected { phase, fault });
+        match prove() {
+            Err(error) if error.fault() == Some(fault) => {}
+            Ok((proof, _)) if fault == Fault::WrongProof && phase == Phase::Epilogue && proof != expected => {}
+            other => return Err(format!("{fault:?} in {phase:?} gave {:?}", other.map(|(proof, _)| proof))),
+        }
+        if fault.is_sickness() {
+            devices.revive(0).map_err(text)?;
+        }
+        if prove().map_err(text)?.0 != expected {
+            return Err(format!("after {fault:?} in {phase:?}: a proof differs from the CPU's"));
+        }
+    }
+    Ok(())
 }
 
 /// The partitions of the bundled samples that are of this circuit.

@@ -89,11 +89,30 @@ impl DeviceKey {
         host: Arc<Srs>,
         r1cs: Arc<R1cs>,
     ) -> Result<Self, LoadError> {
-        let (shape, stream) = (plan.shape, Stream::new(gpu)?);
-        same_circuit(&shape, &r1cs).map_err(|what| gpu.misuse(what))?;
         let layout = srs::check_layout(source.path)?;
         layout.fits(&r1cs).map_err(|what| gpu.misuse(what))?;
+        let load = |mut lists: Vec<load::List<'_>>| {
+            let mut buffers = Buffers::new(gpu, LOADING_BYTES)?;
+            load::load(source.path, &mut lists, &mut buffers, source.readers, source.checks, source.watch)
+        };
+        Self::with_points(gpu, plan, &layout, load, host, r1cs)
+    }
 
+    /// The same with points from elsewhere: `load` is given the places of the layout's lists that the plan puts on the
+    /// device, and fills them.
+    ///
+    /// # Errors
+    /// As [`Self::new`]; what `load` says.
+    pub(super) fn with_points(
+        gpu: &Gpu,
+        plan: MemoryPlan,
+        layout: &srs::Layout,
+        load: impl FnOnce(Vec<load::List<'_>>) -> Result<(), LoadError>,
+        host: Arc<Srs>,
+        r1cs: Arc<R1cs>,
+    ) -> Result<Self, LoadError> {
+        let (shape, stream) = (plan.shape, Stream::new(gpu)?);
+        same_circuit(&shape, &r1cs).map_err(|what| gpu.misuse(what))?;
         let mut kept = Layout::new();
         let h_vector = kept.add(padded_len(shape.log_n));
         let counts = kept.add(3);
@@ -135,9 +154,7 @@ impl DeviceKey {
             placed.allocate(gpu)?;
             lists.push(placed.list(*section, &arena)?);
         }
-        let mut buffers = Buffers::new(gpu, LOADING_BYTES)?;
-        load::load(source.path, &mut lists, &mut buffers, source.readers, source.checks, source.watch)?;
-        drop((lists, buffers));
+        load(lists)?;
         if plan.h.tables > 1 {
             msm_h.fill_tables(&stream, base(&h, 0, &arena))?;
         }

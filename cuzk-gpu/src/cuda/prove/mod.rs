@@ -8,7 +8,7 @@
 //! * [`key`]: a circuit on a device: matrices, points, workspace; `run`: the kernel phase;
 //! * `rows`: A·w and B·w; `placed`: a query's points; `queries`: sums over the witness; `conveyor`: parts of what is too large;
 //! * [`backend`]: the seam; [`devices`]: all devices of the process, and the circuits on them;
-//! * [`checks`], [`limits`], [`benches`]: for the harness.
+//! * [`checks`], [`limits`], [`benches`], [`large`]: for the harness.
 
 pub mod backend;
 pub mod benches;
@@ -16,6 +16,7 @@ pub mod checks;
 mod conveyor;
 pub mod devices;
 pub mod key;
+pub mod large;
 pub mod limits;
 mod marks;
 mod placed;
