@@ -7,6 +7,7 @@ use super::{
     identity::Identity,
     job::{Job, JobKey, Outcome},
 };
+use crate::memory::Use;
 
 impl Core {
     /// Keeps an unfinished job from being worked at, until [`Self::release`].
@@ -34,7 +35,9 @@ impl Core {
     /// Takes an unfinished job of an earlier life back, held. Limits do not apply: it was accepted then. Whoever waited
     /// for it has gone, so it goes on unattended. Jobs are to be restored in the order of their keys.
     pub fn restore(&mut self, key: JobKey, new: NewJob, accepted: Instant, now: Instant) {
-        let mut job = Job::accepted(new, now);
+        // As far as there is room; what was accepted is not lost because the budget was larger then.
+        let queued = self.ledger.budget().try_reserve(Use::Queue, new.payload_bytes);
+        let mut job = Job::accepted(new, queued, now);
         job.accepted = accepted;
         job.held = true;
         job.detached = true;

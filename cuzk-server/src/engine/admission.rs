@@ -64,14 +64,16 @@ fn take_or_attach<P: Proving>(
         shared.with(|state, _| state.core.metrics_mut().submission(SubmissionResult::Invalid));
         log::refused(request_id, error);
     })?;
+    let circuit = shared.proving.circuit(&task);
     let new = NewJob {
         identity,
         label: log_label(request_id),
-        circuit: shared.proving.circuit(&task),
+        circuit,
         priority,
         payload_bytes,
         partitions: shared.proving.partitions(&task),
         partition_bytes: shared.proving.partition_bytes(&task),
+        params_bytes: shared.proving.params_bytes(circuit),
     };
     let line = new.clone();
     let (ticket, waiter) = shared.with(|state, now| {
