@@ -161,12 +161,12 @@ impl WitnessBuilder {
     }
 
     /// Appends the variables of another.
-    pub(crate) fn append(&mut self, other: Self) {
+    pub(crate) fn append(&mut self, other: &Self) {
         self.full.grow(self.ones.len());
-        self.inputs.extend(other.inputs);
+        self.inputs.extend_from_slice(&other.inputs);
         self.ones.append(&other.ones);
         self.full.append(&other.full);
-        self.scalars.extend(other.scalars);
+        self.scalars.extend_from_slice(&other.scalars);
     }
 
     /// The finished witness.

@@ -18,6 +18,7 @@ mod label;
 mod path;
 mod poseidon;
 mod sha256;
+mod writer;
 
 use blstrs::Scalar;
 use ff::Field;
@@ -28,12 +29,13 @@ use crate::{
         model::{ChallengeProof, ColumnProof, Node},
         shape::{DRG_PARENTS, EXP_PARENTS, Shape, element},
     },
-    witness::{CompactWitness, WitnessBuilder},
+    synthesis::Synthesis,
 };
 use element::{ELEMENT_BITS, element_bits};
 use label::LabelHash;
 use path::{DataTree, tree_path, tree_path_aux};
 use poseidon::{POSEIDON_2, POSEIDON_11};
+use writer::Writer;
 
 pub(crate) use agreement::agreed;
 
@@ -73,27 +75,27 @@ impl Generator {
 
     /// The witness of a partition whose proofs passed the checks of its shape. Parallel on the current rayon pool, if that
     /// has more than one thread.
-    pub(crate) fn partition(&self, commitments: &Commitments, challenges: &[ChallengeProof]) -> CompactWitness {
+    pub(crate) fn partition(&self, commitments: &Commitments, challenges: &[ChallengeProof]) -> Synthesis {
         if rayon::current_num_threads() == 1 {
             return self.partition_alone(commitments, challenges);
         }
         let parts: Vec<Part<'_>> = challenges.iter().flat_map(parts).collect();
         let written = parts.par_iter().map(|&part| {
-            let mut out = WitnessBuilder::default();
+            let mut out = Writer::default();
             out.reserve(self.part_aux(part));
             self.part(&mut out, commitments, part);
             out
         });
-        let written: Vec<WitnessBuilder> = written.collect();
+        let written: Vec<Writer> = written.collect();
         let mut out = self.begin(commitments, challenges);
-        for part in written {
+        for part in &written {
             out.append(part);
         }
         out.finish()
     }
 
     /// Likewise, on this thread alone.
-    fn partition_alone(&self, commitments: &Commitments, challenges: &[ChallengeProof]) -> CompactWitness {
+    fn partition_alone(&self, commitments: &Commitments, challenges: &[ChallengeProof]) -> Synthesis {
         let mut out = self.begin(commitments, challenges);
         for part in challenges.iter().flat_map(parts) {
             self.part(&mut out, commitments, part);
@@ -102,14 +104,15 @@ impl Generator {
     }
 
     /// A witness with what is common to all challenges, and room for theirs.
-    fn begin(&self, commitments: &Commitments, challenges: &[ChallengeProof]) -> WitnessBuilder {
-        let mut out = WitnessBuilder::default();
+    fn begin(&self, commitments: &Commitments, challenges: &[ChallengeProof]) -> Writer {
+        let mut out = Writer::default();
         out.reserve(self.num_aux(challenges.len()));
         let Commitments { replica_id, comm_d, comm_r } = commitments;
         out.input(Scalar::ONE);
         for (commitment, unpacked) in [(replica_id, true), (comm_d, false), (comm_r, false)] {
             out.num(element(commitment));
             out.input(element(commitment));
+            out.equal(&element(commitment));
             if unpacked {
                 element_bits(&mut out, commitment);
             }
@@ -119,10 +122,11 @@ impl Generator {
         out.num(comm_r_last);
         out.num(comm_c);
         POSEIDON_2.hash(&mut out, &[comm_c, comm_r_last]);
+        out.equal(&element(comm_r));
         out
     }
 
-    fn part(&self, out: &mut WitnessBuilder, commitments: &Commitments, part: Part<'_>) {
+    fn part(&self, out: &mut Writer, commitments: &Commitments, part: Part<'_>) {
         match part {
             Part::Data(proof) => {
                 out.num(element(proof.comm_d_proofs.leaf()));
@@ -140,11 +144,13 @@ impl Generator {
                 let node = proof.labeling_proofs[0].node;
                 out.bits(node, 64);
                 out.input(Scalar::from(node));
+                out.equal(&Scalar::from(node));
                 let labels = self.label_hash.labels(out, &commitments.replica_id, node, proof);
                 let labels: Vec<Scalar> = labels.iter().map(element).collect();
 
                 let encoded = labels[labels.len() - 1] + element(proof.comm_d_proofs.leaf());
                 out.num(encoded);
+                out.equal(&encoded);
                 tree_path(out, encoded, &proof.comm_r_last_proof);
 
                 let hash = column_hash(out, &labels);
@@ -198,7 +204,7 @@ fn parts(proof: &ChallengeProof) -> impl Iterator<Item = Part<'_>> {
 }
 
 /// A column of 2 or 11 labels is one Poseidon hash.
-fn column_hash(out: &mut WitnessBuilder, rows: &[Scalar]) -> Scalar {
+fn column_hash(out: &mut Writer, rows: &[Scalar]) -> Scalar {
     match rows.len() {
         2 => POSEIDON_2.hash(out, rows),
         _ => POSEIDON_11.hash(out, rows),
@@ -235,7 +241,7 @@ mod tests {
             let (commitments, challenges) = random_partition(&shape, seed);
             let generator = Generator::new(shape).expect("built");
             let alone = generator.partition_alone(&commitments, &challenges);
-            assert_eq!(alone.num_aux(), generator.num_aux(challenges.len()));
+            assert_eq!(alone.witness.num_aux(), generator.num_aux(challenges.len()));
             for threads in [1, 3] {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
                 let parallel = pool.install(|| generator.partition(&commitments, &challenges));

@@ -3,15 +3,13 @@
 use blstrs::Scalar;
 
 use super::{
-    element::{ELEMENT_BITS, element_bits, truncated},
+    element::{ELEMENT_BITS, digest, element_bits},
     insert::{insert_2, insert_8},
     poseidon::{POSEIDON_2, POSEIDON_8},
     sha256::{ELEMENT, Hasher, Layout, fixed, layout, padding},
+    writer::Writer,
 };
-use crate::{
-    c1::{model::MerkleProof, shape::element},
-    witness::WitnessBuilder,
-};
+use crate::c1::{model::MerkleProof, shape::element};
 
 /// The data tree: a node is the hash of two field elements, one block and one of padding.
 pub(super) struct DataTree {
@@ -32,26 +30,21 @@ impl DataTree {
     }
 
     /// From the leaf, which is a variable already, to the root, which is none of the path's own.
-    pub(super) fn path(&self, out: &mut WitnessBuilder, proof: &MerkleProof) {
+    pub(super) fn path(&self, out: &mut Writer, proof: &MerkleProof) {
         let mut current = *proof.leaf();
         for level in proof.levels() {
-            out.bits(level.index as u64, 1);
+            insert_2(out, element(&current), level);
             let sibling = level.hashes[0];
-            out.num(element(&sibling));
             let children = if level.index == 0 { [current, sibling] } else { [sibling, current] };
-            for child in &children {
-                out.num(element(child));
-            }
             for child in &children {
                 element_bits(out, child);
             }
             let mut hasher = Hasher::new();
             hasher.block(out, &self.children, children.map(|child| child.0));
             hasher.block(out, &self.padding, PADDING);
-            current = truncated(hasher.digest());
-            out.num(element(&current));
+            current = digest(out, hasher);
         }
-        position(out, proof);
+        arrival(out, proof, &element(&current));
     }
 }
 
@@ -65,7 +58,7 @@ pub(super) fn tree_path_aux<'a>(arities: impl IntoIterator<Item = &'a usize>) ->
 }
 
 /// A path in the column tree or the replica tree, from a leaf that is a variable already. Levels are of arity 2 or 8.
-pub(super) fn tree_path(out: &mut WitnessBuilder, leaf: Scalar, proof: &MerkleProof) {
+pub(super) fn tree_path(out: &mut Writer, leaf: Scalar, proof: &MerkleProof) {
     let mut current = leaf;
     for level in proof.levels() {
         current = match level.hashes.len() {
@@ -79,17 +72,21 @@ pub(super) fn tree_path(out: &mut WitnessBuilder, leaf: Scalar, proof: &MerklePr
             }
         };
     }
-    position(out, proof);
+    arrival(out, proof, &current);
 }
 
-/// The public input of a path: the leaf's position, which is all the index bits.
-fn position(out: &mut WitnessBuilder, proof: &MerkleProof) {
+/// The end of a path: a public input that is the leaf's position, which is all the index bits, and that the root is the
+/// tree's.
+fn arrival(out: &mut Writer, proof: &MerkleProof, root: &Scalar) {
     let (mut position, mut weight) = (0, 1);
     for level in proof.levels() {
         position += weight * level.index as u64;
         weight *= level.hashes.len() as u64 + 1;
     }
-    out.input(Scalar::from(position));
+    let position = Scalar::from(position);
+    out.input(position);
+    out.equal(&position);
+    out.equal(root);
 }
 
 #[cfg(test)]

@@ -9,8 +9,10 @@ use blstrs::Scalar;
 use ff::Field;
 use filecoin_hashers::{POSEIDON_CONSTANTS_2, POSEIDON_CONSTANTS_8, POSEIDON_CONSTANTS_11};
 
-use super::field::{self, dot, mul_add};
-use crate::witness::WitnessBuilder;
+use super::{
+    field::{self, dot, mul_add},
+    writer::Writer,
+};
 
 const FULL_ROUNDS: usize = 8;
 
@@ -90,7 +92,7 @@ impl<const W: usize> Poseidon<W> {
     }
 
     /// Hashes `W - 1` elements, and writes the variables.
-    pub(super) fn hash(&self, out: &mut WitnessBuilder, inputs: &[Scalar]) -> Scalar {
+    pub(super) fn hash(&self, out: &mut Writer, inputs: &[Scalar]) -> Scalar {
         let half = FULL_ROUNDS / 2;
         let mut state = [self.tag; W];
         for i in 1..W {
@@ -121,26 +123,29 @@ impl<const W: usize> Poseidon<W> {
         // Of the last linear layer only the element that is the hash is needed.
         let hash = dot(&state, &self.mix[1]);
         out.num(hash);
+        out.equal(&hash);
         hash
     }
 }
 
 /// The fifth power of x, which is no variable itself; x², x⁴ and x⁵ + key are.
 #[inline]
-fn s_box(out: &mut WitnessBuilder, x: Scalar, key: &Scalar) -> Scalar {
+fn s_box(out: &mut Writer, x: Scalar, key: &Scalar) -> Scalar {
     let x2 = field::mul(&x, &x);
     let x4 = field::mul(&x2, &x2);
     let result = field::mul_add(&x4, &x, key);
-    out.num(x2);
-    out.num(x4);
-    out.num(result);
+    for (variable, a, b) in [(x2, &x, &x), (x4, &x2, &x2), (result, &x, &x4)] {
+        out.num(variable);
+        out.product(a, b);
+    }
     result
 }
 
 /// Likewise, of an x that is a variable, too.
 #[inline]
-fn allocated_s_box(out: &mut WitnessBuilder, x: Scalar, key: &Scalar) -> Scalar {
+fn allocated_s_box(out: &mut Writer, x: Scalar, key: &Scalar) -> Scalar {
     out.num(x);
+    out.equal(&x);
     s_box(out, x, key)
 }
 
@@ -176,10 +181,10 @@ mod tests {
         let mut rng = StdRng::seed_from_u64(seed);
         let random: Vec<Scalar> = (1..W).map(|_| Scalar::random(&mut rng)).collect();
         for inputs in [random, vec![Scalar::ZERO; W - 1], vec![-Scalar::ONE; W - 1]] {
-            let mut out = WitnessBuilder::default();
+            let mut out = Writer::default();
             let hash = poseidon.hash(&mut out, &inputs);
             assert_eq!(hash, reference(&inputs), "width {W}, seed {seed}");
-            assert_eq!(out.finish().num_aux(), published_aux);
+            assert_eq!(out.finish().witness.num_aux(), published_aux);
         }
         assert_eq!(poseidon.num_aux(), published_aux);
     }
