@@ -30,7 +30,7 @@ pub(super) fn insert_8(out: &mut Writer, node: Scalar, level: &Level) -> [Scalar
     let (neither, both) = (!b0 && !b1, b0 && b1);
     for (product, x, y) in [(neither, !b0, !b1), (both, b0, b1)] {
         out.wires(product.into(), 1);
-        out.products(Codes::bits(x.into()), y.into(), 1);
+        out.small_products(Codes::bits(x.into()), y.into(), 1);
     }
 
     let mut pick = |condition, x, y| out.pick(condition, x, y);

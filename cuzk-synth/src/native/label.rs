@@ -41,8 +41,8 @@ impl LabelHash {
     }
 
     /// Writes the labels of a node, layer 1 first; replica id and node are unpacked already.
-    pub(super) fn labels(&self, out: &mut Writer, replica_id: &Node, node: u64, proof: &ChallengeProof) -> Vec<Node> {
-        let layer = |(first, layer): (&Layout, u32)| {
+    pub(super) fn labels(&self, out: &mut Writer, replica_id: &Node, node: u64, proof: &ChallengeProof) {
+        for (first, layer) in self.first.iter().zip(1..) {
             let parents: Vec<&Node> = parent_labels(proof, layer as usize).collect();
             // Each distinct parent is unpacked once a layer, however often it is hashed.
             for parent in &parents {
@@ -57,9 +57,8 @@ impl LabelHash {
                     None => hasher.block(out, &self.last, [parent, PADDING[0]]),
                 }
             }
-            digest(out, hasher)
-        };
-        self.first.iter().zip(1..).map(layer).collect()
+            digest(out, hasher);
+        }
     }
 }
 

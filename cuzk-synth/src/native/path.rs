@@ -1,11 +1,10 @@
-//! Paths in the trees: the binary data tree over SHA-256, the column and replica trees over Poseidon.
+//! Paths in the binary data tree over SHA-256, and the end that all paths have.
 
 use blstrs::Scalar;
 
 use super::{
     element::{ELEMENT_BITS, digest, element_bits},
-    insert::{insert_2, insert_8},
-    poseidon::{POSEIDON_2, POSEIDON_8},
+    insert::insert_2,
     sha256::{ELEMENT, Hasher, Layout, fixed, layout, padding},
     writer::Writer,
 };
@@ -48,36 +47,9 @@ impl DataTree {
     }
 }
 
-/// Variables of a path in a tree with levels of these arities.
-pub(super) fn tree_path_aux<'a>(arities: impl IntoIterator<Item = &'a usize>) -> usize {
-    let level = |&arity: &usize| match arity {
-        2 => 1 + 1 + 2 + POSEIDON_2.num_aux(),
-        _ => 3 + 7 + 2 + 20 + POSEIDON_8.num_aux(),
-    };
-    arities.into_iter().map(level).sum()
-}
-
-/// A path in the column tree or the replica tree, from a leaf that is a variable already. Levels are of arity 2 or 8.
-pub(super) fn tree_path(out: &mut Writer, leaf: Scalar, proof: &MerkleProof) {
-    let mut current = leaf;
-    for level in proof.levels() {
-        current = match level.hashes.len() {
-            1 => {
-                let children = insert_2(out, current, level);
-                POSEIDON_2.hash(out, &children)
-            }
-            _ => {
-                let children = insert_8(out, current, level);
-                POSEIDON_8.hash(out, &children)
-            }
-        };
-    }
-    arrival(out, proof, &current);
-}
-
 /// The end of a path: a public input that is the leaf's position, which is all the index bits, and that the root is the
 /// tree's.
-fn arrival(out: &mut Writer, proof: &MerkleProof, root: &Scalar) {
+pub(super) fn arrival(out: &mut Writer, proof: &MerkleProof, root: &Scalar) {
     let (mut position, mut weight) = (0, 1);
     for level in proof.levels() {
         position += weight * level.index as u64;

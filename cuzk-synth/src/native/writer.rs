@@ -38,6 +38,11 @@ impl Writer {
         self.witness.num(value);
     }
 
+    /// Variables that are numbers.
+    pub(super) fn nums(&mut self, values: &[Scalar]) {
+        self.witness.nums(values);
+    }
+
     /// Variables that other constraints make bits, from the lowest of `bits` on; the bits above must be zero.
     #[inline]
     pub(super) fn wires(&mut self, bits: u64, count: usize) {
@@ -48,21 +53,21 @@ impl Writer {
     #[inline]
     pub(super) fn bits(&mut self, bits: u64, count: usize) {
         self.wires(bits, count);
-        self.products(Codes::bits(!bits & low_bits(count)), bits, count);
+        self.small_products(Codes::bits(!bits & low_bits(count)), bits, count);
     }
 
     /// Constraints whose factors are small, the right ones bits.
     #[inline]
-    pub(super) fn products(&mut self, a: Codes, b: u64, count: usize) {
+    pub(super) fn small_products(&mut self, a: Codes, b: u64, count: usize) {
         self.a.codes(a.low, a.high, count);
         self.b.bits(b, count);
     }
 
-    /// a · b
+    /// a · b, of each pair
     #[inline]
-    pub(super) fn product(&mut self, a: &Scalar, b: &Scalar) {
-        self.a.value(a);
-        self.b.value(b);
+    pub(super) fn products<const N: usize>(&mut self, a: [Scalar; N], b: [Scalar; N]) {
+        self.a.values(&a);
+        self.b.values(&b);
     }
 
     /// a · 1: that a is something else.
@@ -74,7 +79,7 @@ impl Writer {
 
     /// 0 · 0: that what was written is something else.
     pub(super) fn no_product(&mut self) {
-        self.products(Codes::default(), 0, 1);
+        self.small_products(Codes::default(), 0, 1);
     }
 
     /// A number of which x or y is picked: (y - x) condition = y - picked.

@@ -66,7 +66,7 @@ impl<'a> Concrete<'a> {
     fn write(&mut self, op: &Op, value: u64, a: Codes, b: u64) {
         let pack = |bits| bitmap::compress(bits, op.mask);
         self.out.wires(pack(value ^ op.flip), op.count);
-        self.out.products(a.map(pack), pack(b), op.count);
+        self.out.small_products(a.map(pack), pack(b), op.count);
     }
 }
 
