@@ -252,7 +252,12 @@ impl Proving for PorepProving {
 
     fn synthesize(&self, task: &Admitted, partition: usize, attempt: &Attempt) -> Result<Witness, ProvingError> {
         attempt.go_on()?;
-        let values = self.settings.synthesis.install(|| task.porep.synthesize(partition));
+        // GPUs multiply the matrices with the witness faster than synthesis could.
+        let synthesize = || match self.gpus.infos().len() {
+            0 => task.porep.synthesize(partition),
+            _ => task.porep.witness(partition).map(Synthesis::from),
+        };
+        let values = self.settings.synthesis.install(synthesize);
         let values = values.map_err(|e| ProvingError::Input(e.to_string()))?;
         Ok(Witness { circuit: task.porep.circuit(), values })
     }
