@@ -37,13 +37,14 @@ pub fn open(config: &Config, plan: &Plan) -> Result<Arc<PorepProving>, Failure> 
     if let Some(cache) = cache_folder() {
         library = library.with_cache(cache.join("cuzk/srs"));
     }
-    let (compute, finish) = (pool("compute", plan.compute_threads)?, pool("finish", plan.gpu_threads)?);
+    let (compute, finish) = (pool("compute", plan.compute_threads)?, pool("finish", plan.finish_threads)?);
     let gpus = open_gpus(config, plan, finish.clone())?;
     let settings = Settings {
         arithmetic: Backend::current(),
         check: config.synthesis.check,
         circuit_cache: cache_folder(),
-        host_memory_bytes: plan.memory_budget,
+        on_cpu: config.gpus.policy != GpuPolicy::Required,
+        host_memory_bytes: plan.memory.total(),
         synthesis: compute.clone(),
         prover: Pools { kernels: compute, finish },
     };
@@ -61,7 +62,7 @@ fn open_gpus(config: &Config, plan: &Plan, finish: Arc<ThreadPool>) -> Result<De
             MemoryBudget::Fixed(size) => Some(size.bytes() as usize),
         },
         vram_reserve: settings.vram_reserve.bytes() as usize,
-        pinned_limit: plan.memory_budget as usize,
+        pinned_limit: plan.memory.total() as usize,
         b_g2: settings.b_g2_msm,
         checks: config.srs.check_points.checks(),
         readers: plan.compute_threads.clamp(1, 16),

@@ -24,7 +24,9 @@ use cuzk_gpu::{
     timeline::Timeline,
     timing::Timings,
 };
-use cuzk_server::{DeviceInfo, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, Refusal};
+use cuzk_server::{
+    Attempt, DeviceInfo, ParamsSize, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, ProvingError, Refusal,
+};
 use cuzk_synth::{
     circuit::{CircuitId, CircuitKind},
     error::InputError,
@@ -53,6 +55,8 @@ pub struct Settings {
     pub check: Check,
     /// Where recorded constraint systems are kept; without it they are recorded at every start.
     pub circuit_cache: Option<PathBuf>,
+    /// Whether the CPU proves: alone, or what no GPU can.
+    pub on_cpu: bool,
     /// Memory that this host lends, in bytes.
     pub host_memory_bytes: u64,
     /// Threads for everything that comes before the prover: checks, witnesses, loading.
@@ -82,7 +86,7 @@ pub struct Admitted {
 }
 
 impl PorepProving {
-    /// Proves with the parameters in `library`, on these GPUs, and on the CPU if there are none or where they fail.
+    /// Proves with the parameters in `library`, on these GPUs.
     pub fn new(library: Library, settings: Settings, gpus: Devices, timeline: Timeline) -> Self {
         let cpu = Device::new(Cpu::with_pools(settings.arithmetic, settings.prover.clone()));
         Self { library, gpus, cpu, settings, timeline }
@@ -124,7 +128,7 @@ impl PorepProving {
         r1cs::open_or_record(circuit, &r1cs::cache_path(cache, circuit), recording).map_err(|e| e.to_string())
     }
 
-    fn load_here(&self, circuit: CircuitId) -> Result<(Params, u64), String> {
+    fn load_here(&self, circuit: CircuitId) -> Result<(Params, ParamsSize), String> {
         // The native witness is compared with the circuit now, so that no job waits for that. If they differ, the log has
         // a warning, and witnesses take longer.
         let (params, native) = rayon::join(|| self.read_params(circuit), || porep::is_native(circuit));
@@ -132,7 +136,7 @@ impl PorepProving {
         params
     }
 
-    fn read_params(&self, circuit: CircuitId) -> Result<(Params, u64), String> {
+    fn read_params(&self, circuit: CircuitId) -> Result<(Params, ParamsSize), String> {
         let r1cs = self.r1cs(circuit)?;
         let found = self.library.find(circuit).map_err(|e| e.to_string())?;
         srs::check_layout(&found.files.params).map_err(|e| e.to_string())?.fits(&r1cs)?;
@@ -143,26 +147,21 @@ impl PorepProving {
         let (srs, r1cs) = (Arc::new(srs), Arc::new(r1cs));
         let report = in_tenths(circuit);
         let on_gpus = self.gpus.load(srs.clone(), r1cs.clone(), found.files.params, &Watch::new(&report, &go_on))?;
-        Ok((Params { srs, r1cs, on_gpus }, bytes))
+        let size = ParamsSize { bytes, host_bytes: host_bytes(srs.h.len() as u64) };
+        Ok((Params { srs, r1cs, on_gpus }, size))
     }
 
-    /// On a GPU, and on the CPU what a healthy GPU cannot take.
     fn prove_partition(
         &self,
         device: usize,
         params: &Params,
         partition: &Partition,
     ) -> Result<(Proof<Bls12>, Timings), ProveError> {
-        if device < self.gpus.infos().len() {
-            let blinding = Blinding::random(OsRng);
-            match self.gpus.prove(device, &params.on_gpus, partition, blinding) {
-                Err(error) if error.fault().is_some_and(|fault| !fault.is_sickness()) => {
-                    tracing::warn!("proving a partition on the CPU: {error}");
-                }
-                result => return result,
-            }
+        let blinding = Blinding::random(OsRng);
+        match device < self.gpus.infos().len() {
+            true => self.gpus.prove(device, &params.on_gpus, partition, blinding),
+            false => self.cpu.prove(&params.srs, partition, blinding),
         }
-        self.cpu.prove(&params.srs, partition, Blinding::random(OsRng))
     }
 
     /// Names the constraint that a witness does not satisfy.
@@ -242,12 +241,24 @@ impl Proving for PorepProving {
             .collect()
     }
 
-    fn load_params(&self, circuit: CircuitId) -> Result<(Params, u64), String> {
+    fn params_bytes(&self, circuit: CircuitId) -> u64 {
+        let layout = self.library.find(circuit).ok().and_then(|found| srs::check_layout(&found.files.params).ok());
+        layout.map_or(0, |layout| host_bytes(layout.sections[1].points))
+    }
+
+    fn load_params(&self, circuit: CircuitId) -> Result<(Params, ParamsSize), String> {
         self.settings.synthesis.install(|| self.load_here(circuit))
     }
 
-    fn synthesize(&self, task: &Admitted, partition: usize) -> Result<Witness, String> {
-        let values = self.settings.synthesis.install(|| task.porep.synthesize(partition)).map_err(|e| e.to_string())?;
+    fn synthesize(&self, task: &Admitted, partition: usize, attempt: &Attempt) -> Result<Witness, ProvingError> {
+        attempt.go_on()?;
+        // GPUs multiply the matrices with the witness faster than synthesis could.
+        let synthesize = || match self.gpus.infos().len() {
+            0 => task.porep.synthesize(partition),
+            _ => task.porep.witness(partition).map(Synthesis::from),
+        };
+        let values = self.settings.synthesis.install(synthesize);
+        let values = values.map_err(|e| ProvingError::Input(e.to_string()))?;
         Ok(Witness { circuit: task.porep.circuit(), values })
     }
 
@@ -259,34 +270,53 @@ impl Proving for PorepProving {
             memory_total_bytes: info.memory as u64,
             memory_free_bytes: self.gpus.free_memory(i).unwrap_or(0) as u64,
             workers: None,
+            express: false,
+            fallback: false,
         };
-        let gpus: Vec<_> = self.gpus.infos().enumerate().map(gpu).collect();
-        if !gpus.is_empty() {
-            return gpus;
+        let mut devices: Vec<_> = self.gpus.infos().enumerate().map(gpu).collect();
+        if self.settings.on_cpu {
+            devices.push(DeviceInfo {
+                id: "cpu".to_owned(),
+                ordinal: devices.len() as u32,
+                name: "cpu".to_owned(),
+                memory_total_bytes: self.settings.host_memory_bytes,
+                memory_free_bytes: self.settings.host_memory_bytes,
+                // A second worker would only take cores from the first: here "device" and "CPU tail" are the same cores.
+                workers: Some(1),
+                express: false,
+                fallback: !devices.is_empty(),
+            });
         }
-        vec![DeviceInfo {
-            id: "cpu".to_owned(),
-            ordinal: 0,
-            name: "cpu".to_owned(),
-            memory_total_bytes: self.settings.host_memory_bytes,
-            memory_free_bytes: self.settings.host_memory_bytes,
-            // A second worker would only take cores from the first: here "device" and "CPU tail" are the same cores.
-            workers: Some(1),
-        }]
+        devices
     }
 
-    fn prove(&self, device: usize, params: &Params, witness: Witness) -> Result<Proved, String> {
+    fn revive(&self, device: usize) -> Result<(), String> {
+        match device < self.gpus.infos().len() {
+            true => self.gpus.revive(device).map_err(|e| e.to_string()),
+            false => Ok(()),
+        }
+    }
+
+    fn prove(
+        &self,
+        device: usize,
+        params: &Params,
+        witness: Witness,
+        attempt: &Attempt,
+    ) -> Result<Proved, ProvingError> {
         let Witness { circuit, values } = witness;
         let check = || params.r1cs.first_unsatisfied(&values.witness, self.settings.check);
         if let Some(constraint) = self.settings.synthesis.install(check) {
-            return Err(Self::unsatisfied(circuit, constraint));
+            return Err(ProvingError::Input(Self::unsatisfied(circuit, constraint)));
         }
+        attempt.go_on()?;
         let partition = Partition::new(params.r1cs.clone(), values);
-        let (proof, timings) = self.prove_partition(device, params, &partition).map_err(|e| e.to_string())?;
+        let (proof, timings) = self.prove_partition(device, params, &partition).map_err(proving_error)?;
         self.timeline.record(device, timings.clone());
         let mut bytes = Vec::new();
-        proof.write(&mut bytes).map_err(|e| e.to_string())?;
-        let proof = PartitionProof::try_from(bytes).map_err(|bytes| format!("a proof of {} bytes", bytes.len()))?;
+        proof.write(&mut bytes).map_err(|e| ProvingError::Device(e.to_string()))?;
+        let proof = PartitionProof::try_from(bytes)
+            .map_err(|bytes| ProvingError::Device(format!("a proof of {} bytes", bytes.len())))?;
         Ok(Proved { proof, timings: phase_timings(&timings) })
     }
 
@@ -323,8 +353,22 @@ fn in_tenths(circuit: CircuitId) -> impl Fn(u64, u64) + Sync {
     }
 }
 
+/// Host memory of parameters on the CPU: the points of `h`, of two coordinates of 64 bytes in the wider arithmetic. The
+/// others and the constraint system are mapped.
+fn host_bytes(h_points: u64) -> u64 {
+    128 * h_points
+}
+
 fn key(params: &Params) -> &PreparedVerifyingKey<Bls12> {
     &params.srs.prepared
+}
+
+fn proving_error(error: ProveError) -> ProvingError {
+    match error {
+        ProveError::Input(reason) => ProvingError::Input(reason),
+        ProveError::Device(error) if error.fault.is_sickness() => ProvingError::Sick(error.to_string()),
+        ProveError::Device(error) => ProvingError::Device(error.to_string()),
+    }
 }
 
 fn refusal(error: InputError) -> Refusal {

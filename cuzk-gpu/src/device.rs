@@ -76,9 +76,9 @@ impl<B: Backend> Device<B> {
         timings.push(Phase::LockHold, locked, Instant::now());
         drop(guard);
 
-        let (sums, rest) = kernels?;
+        let rest = kernels?;
         self.fail_if_injected(Phase::MsmBG2)?;
-        let b_g2 = timings.measure(Phase::MsmBG2, || self.backend.b_g2(key, rest))?;
+        let (sums, b_g2) = timings.measure(Phase::MsmBG2, || self.backend.finish(key, rest))?;
         let mut proof = timings.measure(Phase::Epilogue, || epilogue(key.vk(), &sums, b_g2, blinding))?;
         match self.fail_if_injected(Phase::Epilogue) {
             Err(error) if error.fault() == Some(Fault::WrongProof) => proof.a = -proof.a,
@@ -144,23 +144,26 @@ mod tests {
             Ok(())
         }
 
-        fn kernels(&self, _: &Srs, (): (), _: &mut Timings) -> Result<(KernelSums, usize), ProveError> {
+        fn kernels(&self, _: &Srs, (): (), _: &mut Timings) -> Result<usize, ProveError> {
             let turn = self.kernels_entered.fetch_add(1, Ordering::SeqCst);
             if turn == 1 {
                 // Would never return if the first tail were under the lock.
                 self.tail_meets_kernels.wait();
             }
-            let g = G1Projective::generator();
-            let sums = KernelSums { h: g, l: g, a: g, b_g1: g };
-            Ok((sums, turn))
+            Ok(turn)
         }
 
-        fn b_g2(&self, _: &Srs, turn: usize) -> Result<G2Projective, ProveError> {
+        fn finish(&self, _: &Srs, turn: usize) -> Result<(KernelSums, G2Projective), ProveError> {
             if turn == 0 {
                 self.tail_meets_kernels.wait();
             }
-            Ok(G2Projective::generator())
+            Ok(any_sums())
         }
+    }
+
+    fn any_sums() -> (KernelSums, G2Projective) {
+        let g = G1Projective::generator();
+        (KernelSums { h: g, l: g, a: g, b_g1: g }, G2Projective::generator())
     }
 
     fn toy() -> Toy {
@@ -228,13 +231,12 @@ mod tests {
             fn stage(&self, _: &Srs, _: &Partition) -> Result<(), ProveError> {
                 Ok(())
             }
-            fn kernels(&self, _: &Srs, (): (), _: &mut Timings) -> Result<(KernelSums, ()), ProveError> {
+            fn kernels(&self, _: &Srs, (): (), _: &mut Timings) -> Result<(), ProveError> {
                 assert!(self.0.fetch_add(1, Ordering::SeqCst) > 0, "the first kernel panics");
-                let g = G1Projective::generator();
-                Ok((KernelSums { h: g, l: g, a: g, b_g1: g }, ()))
+                Ok(())
             }
-            fn b_g2(&self, _: &Srs, (): ()) -> Result<G2Projective, ProveError> {
-                Ok(G2Projective::generator())
+            fn finish(&self, _: &Srs, (): ()) -> Result<(KernelSums, G2Projective), ProveError> {
+                Ok(any_sums())
             }
         }
         let srs = Arc::new(Toy::srs(&toy().reference_parameters(&trapdoor()), Arithmetic::current()));

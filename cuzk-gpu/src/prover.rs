@@ -192,7 +192,7 @@ pub trait Backend: Send + Sync {
     type Key: ProvingKey;
     /// A partition, ready for the kernel phase.
     type Staged: Send;
-    /// What the finish needs of the partition once the kernels have run.
+    /// What the kernels leave for the finish.
     type Rest: Send;
 
     /// A name for logs and results, such as "cpu" or a device's UUID.
@@ -202,15 +202,11 @@ pub trait Backend: Send + Sync {
     fn stage(&self, key: &Self::Key, partition: &Partition) -> Result<Self::Staged, ProveError>;
 
     /// Everything that needs the device. Runs under its lock, and leaves nothing running when it returns.
-    fn kernels(
-        &self,
-        key: &Self::Key,
-        staged: Self::Staged,
-        timings: &mut Timings,
-    ) -> Result<(KernelSums, Self::Rest), ProveError>;
+    fn kernels(&self, key: &Self::Key, staged: Self::Staged, timings: &mut Timings) -> Result<Self::Rest, ProveError>;
 
-    /// Σ w_i B_i in G2 over all variables: outside the lock, on the CPU, while the next partition's kernels run.
-    fn b_g2(&self, key: &Self::Key, rest: Self::Rest) -> Result<G2Projective, ProveError>;
+    /// What is left: the kernels' sums as points, and Σ w_i B_i in G2 over all variables. Outside the lock, on the CPU, while
+    /// the next partition's kernels run.
+    fn finish(&self, key: &Self::Key, rest: Self::Rest) -> Result<(KernelSums, G2Projective), ProveError>;
 }
 
 /// Puts the proof together:

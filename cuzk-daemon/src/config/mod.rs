@@ -24,9 +24,9 @@ pub use self::{
     layers::{OTHER_VARIABLES, Override, PARAM_CACHE_VARIABLE, Settings, Sources, merge},
     problem::{Origin, Problem, Problems, Warning},
     render::{render, summary},
-    schema::{Config, Daemon, Gpus, KEYS, Key, Limits, Logging, Memory, Scheduler, Srs, Synthesis},
+    schema::{Config, Daemon, Finish, Gpus, KEYS, Key, Limits, Logging, Memory, Pipeline, Scheduler, Srs, Synthesis},
     setting::{Inert, OneOrMany, Setting},
-    types::{DeviceName, GpuPolicy, LogFormat, LogLevel, MemoryBudget, SocketMode},
+    types::{Affinity, DeviceName, GpuPolicy, LogFormat, LogLevel, MemoryBudget, SocketMode},
     units::{ByteSize, Span, UnitError},
 };
 

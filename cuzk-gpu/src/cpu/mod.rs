@@ -68,7 +68,7 @@ impl Cpu {
 impl Backend for Cpu {
     type Key = Srs;
     type Staged = Staged;
-    type Rest = Selection;
+    type Rest = (KernelSums, Selection);
 
     fn name(&self) -> &str {
         "cpu"
@@ -82,10 +82,10 @@ impl Backend for Cpu {
         self.on(|pools| &pools.kernels, || self.kernels_here(srs, staged, timings))
     }
 
-    fn b_g2(&self, srs: &Srs, b: Selection) -> Result<G2Projective, ProveError> {
+    fn finish(&self, srs: &Srs, (sums, b): Self::Rest) -> Result<(KernelSums, G2Projective), ProveError> {
         let sum = self.on(|pools| &pools.finish, || b.sum(&srs.b_g2));
         srs.b_g2.release();
-        Ok(sum)
+        Ok((sums, sum))
     }
 }
 

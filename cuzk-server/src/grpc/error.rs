@@ -19,9 +19,10 @@ pub(super) fn status(error: &EngineError) -> Status {
             (Code::ResourceExhausted, Some(*retry_after))
         }
         EngineError::NoRoom(Refused::NeverFits { .. }) => (Code::FailedPrecondition, None),
-        EngineError::NoRoom(Refused::Draining) => (Code::Unavailable, None),
+        EngineError::NoRoom(Refused::Draining | Refused::NoDevice { .. }) => (Code::Unavailable, None),
         EngineError::UnknownJob(_) => (Code::NotFound, None),
         EngineError::ParamsLoad { .. } => (Code::FailedPrecondition, None),
+        EngineError::NotKept(_) => (Code::Unavailable, None),
         EngineError::Stopped => (Code::Unavailable, None),
         EngineError::Internal(_) => (Code::Internal, None),
     };
@@ -48,20 +49,23 @@ mod tests {
     use cuzk_synth::circuit::{CircuitId, SectorSize};
 
     use super::*;
+    use crate::store::StoreError;
 
     #[test]
     fn each_error_has_the_code_of_who_must_act() {
         let circuit = CircuitId::porep(SectorSize::Kib2);
         let full = Refused::QueueFull { jobs: 64, limit: 64, retry_after: Duration::from_secs(7) };
-        let cases: [(EngineError, Code); 10] = [
+        let cases: [(EngineError, Code); 12] = [
             (Refusal::invalid("miner_id", "is 1, C1 says 2").into(), Code::InvalidArgument),
             (Refusal::Unimplemented("no SnapDeals".into()).into(), Code::Unimplemented),
             (Refusal::FailedPrecondition("no file".into()).into(), Code::FailedPrecondition),
-            (full.into(), Code::ResourceExhausted),
-            (Refused::NeverFits { circuit, needed: 2, budget: 1 }.into(), Code::FailedPrecondition),
+            (full.clone().into(), Code::ResourceExhausted),
+            (Refused::NeverFits { circuit, params: 1, partition: 2, work: 1 }.into(), Code::FailedPrecondition),
             (Refused::Draining.into(), Code::Unavailable),
+            (Refused::NoDevice { circuit, reason: "gone".into() }.into(), Code::Unavailable),
             (EngineError::UnknownJob("x".into()), Code::NotFound),
             (EngineError::ParamsLoad { circuit, reason: "digest".into() }, Code::FailedPrecondition),
+            (EngineError::NotKept(StoreError("disk full".into())), Code::Unavailable),
             (EngineError::Stopped, Code::Unavailable),
             (EngineError::Internal("it".into()), Code::Internal),
         ];

@@ -8,7 +8,7 @@ use std::{
 use blstrs::G2Projective;
 use rayon::ThreadPool;
 
-use super::{key::DeviceKey, slots::Lent};
+use super::{key::DeviceKey, run::Left, slots::Lent};
 use crate::{
     cpu::selection::Selection,
     cuda::{error::CudaError, gpu::Gpu},
@@ -29,12 +29,18 @@ pub struct Staged {
     b: Option<Selection>,
 }
 
-/// The sum over b_g2, or what the CPU needs for it.
-pub enum Rest {
-    /// It was made in the kernel phase.
-    Done(G2Projective),
-    /// The witness, as the query sees it.
-    Left(Selection),
+/// What the kernels leave.
+pub struct Rest {
+    left: Left,
+    /// The witness, as the query b_g2 sees it, if that sum is the CPU's.
+    b: Option<Selection>,
+}
+
+impl Rest {
+    /// The sums in G1.
+    pub(super) fn sums(&self) -> KernelSums {
+        self.left.fold().0
+    }
 }
 
 impl Cuda {
@@ -104,34 +110,31 @@ impl Backend for Cuda {
         key: &DeviceKey,
         Staged { mut slot, b }: Staged,
         timings: &mut Timings,
-    ) -> Result<(KernelSums, Rest), ProveError> {
+    ) -> Result<Rest, ProveError> {
         let mut engine = key.engine.lock().unwrap_or_else(PoisonError::into_inner);
         let mut run = || {
             engine.run(&mut slot, &key.staging)?;
             slot.marks.read(Instant::now(), timings)?;
-            Ok((engine.sums()?, engine.b_g2()?))
+            engine.left()
         };
         let result = run();
         if matches!(result, Err(CudaError::TooSlow { .. })) {
             slot.set_stuck();
         }
-        let (sums, b_g2) = result.map_err(|error| self.failed(error))?;
-        match (b_g2, b) {
-            (Some(sum), _) => Ok((sums, Rest::Done(sum))),
-            (None, Some(b)) => Ok((sums, Rest::Left(b))),
-            (None, None) => unreachable!("staging leaves b to the device only if the device sums it up"),
-        }
+        result.map(|left| Rest { left, b }).map_err(|error| self.failed(error))
     }
 
-    fn b_g2(&self, key: &DeviceKey, rest: Rest) -> Result<G2Projective, ProveError> {
-        let b = match rest {
-            Rest::Done(sum) => return Ok(sum),
-            Rest::Left(b) => b,
-        };
+    fn finish(&self, key: &DeviceKey, Rest { left, b }: Rest) -> Result<(KernelSums, G2Projective), ProveError> {
         let points = &key.host.b_g2;
-        points.will_need();
-        let sum = self.on_finish(|| b.sum(points));
-        points.release();
-        Ok(sum)
+        let of_cpu = || {
+            let b = b.as_ref()?;
+            points.will_need();
+            let sum = b.sum(points);
+            points.release();
+            Some(sum)
+        };
+        let ((sums, of_device), of_cpu) = self.on_finish(|| rayon::join(|| left.fold(), of_cpu));
+        let sum = of_device.or(of_cpu).expect("staging leaves b to the device only if the device sums it up");
+        Ok((sums, sum))
     }
 }

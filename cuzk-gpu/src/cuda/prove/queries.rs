@@ -1,6 +1,6 @@
 //! The sums over the witness: queries that are summed up together, call by call.
 
-use std::ops::Range;
+use std::{mem, ops::Range};
 
 use cuzk_synth::{bitmap::Bitmap, witness::CompactWitness};
 use group::Group as _;
@@ -10,7 +10,7 @@ use crate::cuda::{
     arena::Arena,
     error::CudaError,
     memory::{DeviceBuffer, DeviceSlice},
-    msm::{DeviceCurve, Msm, Query, Witness},
+    msm::{DeviceCurve, Msm, Query, Unfolded, Witness},
     stream::Stream,
 };
 
@@ -22,6 +22,12 @@ pub(super) struct Queries<C: DeviceCurve> {
     part: usize,
     /// Of all calls but the last.
     before: Vec<C::Projective>,
+}
+
+/// What the calls of queries left.
+pub(super) struct Summed<C: DeviceCurve> {
+    before: Vec<C::Projective>,
+    last: Unfolded<C>,
 }
 
 /// The points of a query, and the variables that they belong to.
@@ -135,13 +141,19 @@ impl<C: DeviceCurve> Queries<C> {
         Ok(())
     }
 
-    /// The sums, one a query: waits for the last call.
+    /// What the calls left: waits for the last one.
     ///
     /// # Errors
     /// What the driver reports.
-    pub(super) fn sums(&mut self) -> Result<Vec<C::Projective>, CudaError> {
-        let last = self.msm.sums()?;
-        Ok(self.before.iter().zip(last).map(|(before, last)| *before + last).collect())
+    pub(super) fn summed(&mut self) -> Result<Summed<C>, CudaError> {
+        Ok(Summed { before: mem::take(&mut self.before), last: self.msm.unfolded()? })
+    }
+}
+
+impl<C: DeviceCurve> Summed<C> {
+    /// The sums, one a query.
+    pub(super) fn fold(&self) -> Vec<C::Projective> {
+        self.before.iter().zip(self.last.fold()).map(|(before, last)| *before + last).collect()
     }
 }
 

@@ -6,17 +6,17 @@ use super::{
     conveyor::Conveyor,
     engine::Engine,
     placed::Placed,
-    queries::{Queries, Split},
+    queries::{Queries, Split, Summed},
     slots::Slot,
     staging::Staging,
 };
 use crate::{
-    arith::G1,
+    arith::{G1, G2},
     cuda::{
         arena::Arena,
         error::CudaError,
         memory::DeviceSlice,
-        msm::{Msm, Scalars},
+        msm::{Msm, Scalars, Unfolded},
         stream::Stream,
     },
     prover::KernelSums,
@@ -74,23 +74,29 @@ impl Engine {
         vectors.had_room(stream.gpu(), found)
     }
 
-    /// The sums in G1, once it has run.
+    /// What it has left, once it has run.
     ///
     /// # Errors
     /// What the driver reports.
-    pub(super) fn sums(&mut self) -> Result<KernelSums, CudaError> {
-        let (h, witness) = (self.msm_h.sums()?, self.witness.sums()?);
-        let ([h], [l, a, b_g1]) = (&h[..], &witness[..]) else { unreachable!("one query and three were summed up") };
-        Ok(KernelSums { h: *h, l: *l, a: *a, b_g1: *b_g1 })
+    pub(super) fn left(&mut self) -> Result<Left, CudaError> {
+        let g2 = self.g2.as_mut().map(Queries::summed).transpose()?;
+        Ok(Left { h: self.msm_h.unfolded()?, witness: self.witness.summed()?, g2 })
     }
+}
 
-    /// The sum over b_g2, once it has run, if it is the device's.
-    ///
-    /// # Errors
-    /// What the driver reports.
-    pub(super) fn b_g2(&mut self) -> Result<Option<G2Projective>, CudaError> {
-        let sums = self.g2.as_mut().map(Queries::sums).transpose()?;
-        Ok(sums.map(|sums| sums[0]))
+/// What a kernel phase leaves: points that the CPU folds to sums.
+pub(super) struct Left {
+    h: Unfolded<G1>,
+    witness: Summed<G1>,
+    g2: Option<Summed<G2>>,
+}
+
+impl Left {
+    /// The sums, with that over b_g2 if it was the device's.
+    pub(super) fn fold(&self) -> (KernelSums, Option<G2Projective>) {
+        let (h, witness) = (self.h.fold(), self.witness.fold());
+        let ([h], [l, a, b_g1]) = (&h[..], &witness[..]) else { unreachable!("one query and three were summed up") };
+        (KernelSums { h: *h, l: *l, a: *a, b_g1: *b_g1 }, self.g2.as_ref().map(|g2| g2.fold()[0]))
     }
 }
 
