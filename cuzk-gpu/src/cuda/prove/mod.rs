@@ -5,7 +5,7 @@
 //! summed up with the points, all in one workspace that the key made at the start. What is left is for the CPU.
 //!
 //! * `staging`: the compact witness as bytes; `slots`: the workers' buffers and streams; `marks`: times of phases;
-//! * [`key`]: a circuit on a device: matrices, points, workspace; `run`: the kernel phase;
+//! * [`key`]: a circuit on a device; `engine`: its matrices, points and workspace; `run`: the kernel phase;
 //! * `rows`: A·w and B·w; `placed`: a query's points; `queries`: sums over the witness; `conveyor`: parts of what is too large;
 //! * [`backend`]: the seam; [`devices`]: all devices of the process, and the circuits on them;
 //! * [`checks`], [`limits`], [`benches`], [`large`]: for the harness.
@@ -15,6 +15,7 @@ pub mod benches;
 pub mod checks;
 mod conveyor;
 pub mod devices;
+mod engine;
 pub mod key;
 pub mod large;
 pub mod limits;

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use cuzk_synth::{bitmap::Bitmap, r1cs::R1cs};
+
 use crate::{
     cuda::{
         arena::{Arena, Layout, Region},
@@ -9,10 +11,11 @@ use crate::{
         gpu::Gpu,
         load::List,
         memory::PinnedBuffer,
-        plan::{Parts, Vector},
+        msm::Base,
+        plan::{MemoryPlan, Parts, Vector},
         stream::Stream,
     },
-    srs::Section,
+    srs::{self, Section},
 };
 
 /// Points begin at multiples of it, so that they have numbers, counted from the beginning of the arena: the least common
@@ -32,9 +35,67 @@ pub(super) struct Placed {
     buffers: [Region<u8>; 2],
 }
 
+/// The points of all queries that a device sums over.
+#[derive(Debug)]
+pub(super) struct Places {
+    pub h: Placed,
+    /// l, a and b_g1.
+    pub witness: [Placed; 3],
+    pub b_g2: Option<Placed>,
+}
+
+impl Places {
+    /// Adds what is always there to a layout.
+    pub(super) fn plan(plan: &MemoryPlan, r1cs: &R1cs, kept: &mut Layout) -> Self {
+        let density = &r1cs.density;
+        let (all, in_b) = (Bitmap::ones(r1cs.num_aux), density.b_inputs.count_ones());
+        let h = Placed::plan(&plan.h, Parts::of_h(&plan.h), kept);
+        let mut place = |vector: &Vector, inputs: usize, aux: &Bitmap| {
+            Placed::plan(vector, Parts::of_query(vector, inputs, aux), kept)
+        };
+        Self {
+            h,
+            witness: [
+                place(&plan.l, 0, &all),
+                place(&plan.a, r1cs.num_inputs, &density.a_aux),
+                place(&plan.b_g1, in_b, &density.b_aux),
+            ],
+            b_g2: plan.b_g2.as_ref().map(|vector| place(vector, in_b, &density.b_aux)),
+        }
+    }
+
+    /// Adds buffers to the layouts of the stages.
+    pub(super) fn plan_buffers(&mut self, sum_h: &mut Layout, sum_witness: &mut Layout, sum_g2: &mut Layout) {
+        self.h.plan_buffers(sum_h);
+        self.witness.iter_mut().for_each(|placed| placed.plan_buffers(sum_witness));
+        if let Some(placed) = &mut self.b_g2 {
+            placed.plan_buffers(sum_g2);
+        }
+    }
+
+    /// Allocates page-locked memory for what does not stay, and tells where the lists of a parameter file go.
+    ///
+    /// # Errors
+    /// [`CudaError::OutOfMemory`], or what the driver reports.
+    pub(super) fn lists<'a>(
+        &'a mut self,
+        gpu: &Gpu,
+        layout: &srs::Layout,
+        arena: &'a Arena,
+    ) -> Result<Vec<List<'a>>, CudaError> {
+        let all = [&mut self.h].into_iter().chain(&mut self.witness).chain(&mut self.b_g2);
+        // The verifying key's list stays with the host.
+        let list = |(placed, section): (&'a mut Placed, &Section)| {
+            placed.allocate(gpu)?;
+            placed.list(*section, arena)
+        };
+        all.zip(&layout.sections[1..]).map(list).collect()
+    }
+}
+
 impl Placed {
     /// Adds what is always there to a layout.
-    pub(super) fn plan(vector: &Vector, parts: Parts, kept: &mut Layout) -> Self {
+    fn plan(vector: &Vector, parts: Parts, kept: &mut Layout) -> Self {
         let resident = parts.resident_points() * vector.tables * vector.point_bytes;
         let resident = kept.add_at(resident, MULTIPLE);
         let nothing = Layout::new().add(0);
@@ -42,7 +103,7 @@ impl Placed {
     }
 
     /// Adds the buffers to the layout of the stage that sums up these points.
-    pub(super) fn plan_buffers(&mut self, scratch: &mut Layout) {
+    fn plan_buffers(&mut self, scratch: &mut Layout) {
         let streamed = self.parts.bounds.windows(2).skip(self.parts.resident);
         if let Some(most) = streamed.map(|bounds| bounds[1] - bounds[0]).max() {
             self.buffers = [(); 2].map(|()| scratch.add_at(most * self.point_bytes, MULTIPLE));
@@ -53,7 +114,7 @@ impl Placed {
     ///
     /// # Errors
     /// [`CudaError::OutOfMemory`], or what the driver reports.
-    pub(super) fn allocate(&mut self, gpu: &Gpu) -> Result<(), CudaError> {
+    fn allocate(&mut self, gpu: &Gpu) -> Result<(), CudaError> {
         let points = self.points() - self.parts.resident_points();
         if points > 0 {
             self.pinned = Some(PinnedBuffer::new(gpu, points * self.point_bytes, "points that are streamed")?);
@@ -65,10 +126,16 @@ impl Placed {
     ///
     /// # Errors
     /// The arena is not of the layout.
-    pub(super) fn list<'a>(&'a mut self, section: Section, arena: &'a Arena) -> Result<List<'a>, CudaError> {
+    fn list<'a>(&'a mut self, section: Section, arena: &'a Arena) -> Result<List<'a>, CudaError> {
         let bytes = self.parts.resident_points() * self.point_bytes;
         let resident = arena.slice(self.resident)?.range(..bytes)?;
         Ok(List { section, resident, pinned: self.pinned.as_mut() })
+    }
+
+    /// The points of a call, as those of h are taken.
+    pub(super) fn base<'a>(&self, call: usize, arena: &'a Arena) -> Base<'a> {
+        let numbers = self.numbers(call);
+        Base { points: arena.bytes(), first: numbers.start, len: numbers.len() }
     }
 
     /// How many there are.

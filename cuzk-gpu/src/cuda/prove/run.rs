@@ -4,7 +4,7 @@ use blstrs::G2Projective;
 
 use super::{
     conveyor::Conveyor,
-    key::{Engine, base},
+    engine::Engine,
     placed::Placed,
     queries::{Queries, Split, Summed},
     slots::Slot,
@@ -122,7 +122,7 @@ fn sum_h(
         if points.is_brought(call) {
             conveyor.wait_for(stream, call)?;
         }
-        Ok(base(points, call, arena))
+        Ok(points.base(call, arena))
     };
     let used = |call: usize| {
         conveyor.used(stream, call)?;
