@@ -240,18 +240,6 @@ impl DeviceOptions {
     }
 }
 
-impl Circuit {
-    /// The parameters in the host's form.
-    pub fn host(&self) -> &Srs {
-        &self.host
-    }
-
-    /// The constraint system.
-    pub fn r1cs(&self) -> &Arc<R1cs> {
-        &self.r1cs
-    }
-}
-
 impl fmt::Debug for Circuit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Circuit({} constraints)", self.r1cs.num_constraints())
