@@ -82,6 +82,10 @@ pub struct Circuit {
     keys: Vec<Mutex<Option<Arc<DeviceKey>>>>,
 }
 
+/// Plans that are tried where memory that was free is not there any more: somebody else may have taken it, or it may be in
+/// pieces.
+const SMALLER_PLANS: usize = 4;
+
 impl Devices {
     /// Opens devices. Their kernels come from where [`Kernels::from_environment`] says.
     ///
@@ -206,19 +210,26 @@ impl Devices {
     ) -> Result<Arc<DeviceKey>, ProveError> {
         let gpu = opened.backend().gpu();
         let failed = |error: CudaError| error.of_device(&gpu.info().uuid);
-        let card = Card::new(gpu.info(), gpu.free_memory().map_err(failed)?);
+        let mut card = Card::new(gpu.info(), gpu.free_memory().map_err(failed)?);
         let r1cs = &circuit.r1cs;
         let shape = Shape::of(r1cs, Room::for_bits(r1cs.num_variables(), r1cs.num_constraints()));
-        let plan = MemoryPlan::choose(&shape, &card, &self.options.config());
-        let plan = plan.map_err(|error| failed(gpu.misuse(error.to_string())))?;
-        tracing::info!("{}:\n{plan}", gpu.label());
         let DeviceOptions { checks, readers, .. } = self.options;
         let source = Source { path: &circuit.params, checks, readers, watch };
-        let key = DeviceKey::new(gpu, plan, &source, circuit.host.clone(), circuit.r1cs.clone());
-        key.map(Arc::new).map_err(|error| match error {
-            LoadError::Device(error) => failed(error),
-            LoadError::File(error) => ProveError::Input(error.to_string()),
-        })
+        for smaller in (0..SMALLER_PLANS).rev() {
+            let plan = MemoryPlan::choose(&shape, &card, &self.options.config());
+            let plan = plan.map_err(|error| failed(gpu.misuse(error.to_string())))?;
+            tracing::info!("{}:\n{plan}", gpu.label());
+            match DeviceKey::new(gpu, plan, &source, circuit.host.clone(), circuit.r1cs.clone()) {
+                Ok(key) => return Ok(Arc::new(key)),
+                Err(LoadError::Device(error @ CudaError::OutOfMemory { .. })) if smaller > 0 => {
+                    tracing::warn!("planning with less memory: {error}");
+                    card.memory -= card.memory / 8;
+                }
+                Err(LoadError::Device(error)) => return Err(failed(error)),
+                Err(LoadError::File(error)) => return Err(ProveError::Input(error.to_string())),
+            }
+        }
+        unreachable!("the last round returns")
     }
 
     fn gone(&self, device: usize, what: String) -> ProveError {
