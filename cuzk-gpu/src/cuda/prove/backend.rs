@@ -1,14 +1,14 @@
 //! A device as a backend of proofs.
 
 use std::{
-    sync::{Arc, PoisonError},
-    time::Instant,
+    sync::{Arc, PoisonError, atomic::Ordering},
+    time::{Duration, Instant},
 };
 
 use blstrs::G2Projective;
 use rayon::ThreadPool;
 
-use super::{key::DeviceKey, run::Left, slots::Lent};
+use super::{key::DeviceKey, run::Left, slots::Lent, tail::Place};
 use crate::{
     cpu::selection::Selection,
     cuda::{error::CudaError, gpu::Gpu},
@@ -32,6 +32,8 @@ pub struct Staged {
 /// What the kernels leave.
 pub struct Rest {
     left: Left,
+    /// How long the kernel phase took.
+    hold: Duration,
     /// The witness, as the query b_g2 sees it, if that sum is the CPU's.
     b: Option<Selection>,
 }
@@ -101,7 +103,8 @@ impl Backend for Cuda {
             let inputs: Vec<_> = density.b_inputs.iter_ones().map(|i| witness.inputs()[i]).collect();
             Selection::new(&inputs, witness, Some(&density.b_aux))
         };
-        let b = key.plan().b_g2.is_none().then(of_b);
+        slot.b_g2 = key.place_of_b_g2();
+        let b = (slot.b_g2 == Place::Cpu).then(of_b);
         Ok(Staged { slot, b })
     }
 
@@ -112,20 +115,22 @@ impl Backend for Cuda {
         timings: &mut Timings,
     ) -> Result<Rest, ProveError> {
         let mut engine = key.engine.lock().unwrap_or_else(PoisonError::into_inner);
+        let begin = Instant::now();
         let mut run = || {
             engine.run(&mut slot, &key.staging)?;
             slot.marks.read(Instant::now(), timings)?;
-            engine.left()
+            engine.left(slot.b_g2)
         };
         let result = run();
         if matches!(result, Err(CudaError::TooSlow { .. })) {
             slot.set_stuck();
         }
-        result.map(|left| Rest { left, b }).map_err(|error| self.failed(error))
+        result.map(|left| Rest { left, hold: begin.elapsed(), b }).map_err(|error| self.failed(error))
     }
 
-    fn finish(&self, key: &DeviceKey, Rest { left, b }: Rest) -> Result<(KernelSums, G2Projective), ProveError> {
+    fn finish(&self, key: &DeviceKey, Rest { left, hold, b }: Rest) -> Result<(KernelSums, G2Projective), ProveError> {
         let points = &key.host.b_g2;
+        let (begin, at_once) = (Instant::now(), 1 + key.finishing.fetch_add(1, Ordering::Relaxed));
         let of_cpu = || {
             let b = b.as_ref()?;
             points.will_need();
@@ -134,6 +139,13 @@ impl Backend for Cuda {
             Some(sum)
         };
         let ((sums, of_device), of_cpu) = self.on_finish(|| rayon::join(|| left.fold(), of_cpu));
+        key.finishing.fetch_sub(1, Ordering::Relaxed);
+        let mut tail = key.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        match b {
+            Some(_) => tail.note_cpu(hold, begin.elapsed(), at_once),
+            None => tail.note_device(hold),
+        }
+        drop(tail);
         let sum = of_device.or(of_cpu).expect("staging leaves b to the device only if the device sums it up");
         Ok((sums, sum))
     }

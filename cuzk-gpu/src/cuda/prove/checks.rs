@@ -12,15 +12,18 @@ use cuzk_synth::{circuit::CircuitId, porep::PorepTask, r1cs::R1cs, sample};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{Cuda, DeviceKey, DeviceOptions, Devices, Source};
+use super::{Circuit, Cuda, DeviceKey, DeviceOptions, Devices, Source};
 use crate::{
     arith::Backend as Arithmetic,
     cpu::Cpu,
     cuda::{
+        driver::DeviceInfo,
         gpu::Gpu,
         harness::Check,
+        launch::{Args, Grid},
         plan::{BG2, Card, Config, MemoryPlan, Room, Rows, Shape},
         points::Checks,
+        stream::Stream,
     },
     device::{Device, Injected},
     generate,
@@ -168,46 +171,105 @@ fn workers(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Outcome {
     Ok(())
 }
 
-/// After each kind of failure, and with a new context, proofs are right.
-fn failures(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Outcome {
-    let toy = Toy { seed: rng.r#gen(), constraints: 100, percent_inputs: 10, b_constant: false, blank: false };
-    let (parameters, partition) = (toy.reference_parameters(&trapdoor()), toy.partition());
-    let mut file = tempfile::NamedTempFile::new().map_err(|e| e.to_string())?;
-    parameters.write(&mut file).map_err(|e| e.to_string())?;
-    let text = |error: ProveError| error.to_string();
-    let options = DeviceOptions {
-        workers: 2,
-        vram_limit: Some(4 << 30),
-        vram_reserve: 0,
-        pinned_limit: 4 << 30,
-        b_g2: BG2::Cpu,
-        checks: Checks::FILE,
-        readers: 2,
-        finish: None,
-    };
-    let devices = Devices::open(vec![gpu.info().clone()], options).map_err(|e| e.to_string())?;
-    let host = Arc::new(Toy::srs(&parameters, Arithmetic::current()));
-    let params = file.path().to_owned();
-    let circuit = devices.load(host.clone(), partition.r1cs.clone(), params, &Watch::nobody())?;
-    let blinding = Blinding::random(&mut *rng);
-    let expected = Device::new(Cpu::new(Arithmetic::current())).prove(&host, &partition, blinding).map_err(text)?.0;
-    let prove = || devices.prove(0, &circuit, &partition, blinding);
-    let phases = [Phase::Stage, Phase::LockHold, Phase::MsmBG2, Phase::Epilogue];
-    for (fault, phase) in Fault::ALL.into_iter().flat_map(|fault| phases.map(|phase| (fault, phase))) {
-        devices.device(0).map_err(text)?.inject(Injected { phase, fault });
-        match prove() {
-            Err(error) if error.fault() == Some(fault) => {}
-            Ok((proof, _)) if fault == Fault::WrongProof && phase == Phase::Epilogue && proof != expected => {}
-            other => return Err(format!("{fault:?} in {phase:?} gave {:?}", other.map(|(proof, _)| proof))),
-        }
-        if fault.is_sickness() {
-            devices.revive(0).map_err(text)?;
-        }
-        if prove().map_err(text)?.0 != expected {
-            return Err(format!("after {fault:?} in {phase:?}: a proof differs from the CPU's"));
+/// A toy on all devices of a process, and its proof by the CPU.
+struct OnDevices {
+    devices: Devices,
+    circuit: Arc<Circuit>,
+    partition: Partition,
+    blinding: Blinding,
+    expected: Proof<Bls12>,
+    _file: tempfile::NamedTempFile,
+}
+
+impl OnDevices {
+    fn new(info: DeviceInfo, rng: &mut ChaCha8Rng) -> Result<Self, String> {
+        let toy = Toy { seed: rng.r#gen(), constraints: 100, percent_inputs: 10, b_constant: false, blank: false };
+        let (parameters, partition) = (toy.reference_parameters(&trapdoor()), toy.partition());
+        let mut file = tempfile::NamedTempFile::new().map_err(|e| e.to_string())?;
+        parameters.write(&mut file).map_err(|e| e.to_string())?;
+        let options = DeviceOptions {
+            workers: 2,
+            vram_limit: Some(4 << 30),
+            vram_reserve: 0,
+            pinned_limit: 4 << 30,
+            b_g2: BG2::Cpu,
+            checks: Checks::FILE,
+            readers: 2,
+            finish: None,
+        };
+        let devices = Devices::open(vec![info], options).map_err(|e| e.to_string())?;
+        let host = Arc::new(Toy::srs(&parameters, Arithmetic::current()));
+        let params = file.path().to_owned();
+        let circuit = devices.load(host.clone(), partition.r1cs.clone(), params, &Watch::nobody())?;
+        let blinding = Blinding::random(&mut *rng);
+        let on_cpu = Device::new(Cpu::new(Arithmetic::current())).prove(&host, &partition, blinding);
+        let expected = on_cpu.map_err(|e| e.to_string())?.0;
+        Ok(Self { devices, circuit, partition, blinding, expected, _file: file })
+    }
+
+    fn prove(&self) -> Result<Proof<Bls12>, ProveError> {
+        self.devices.prove(0, &self.circuit, &self.partition, self.blinding).map(|(proof, _)| proof)
+    }
+
+    fn proves(&self) -> Outcome {
+        match self.prove().map_err(|e| e.to_string())? == self.expected {
+            true => Ok(()),
+            false => Err("a proof differs from the CPU's".to_owned()),
         }
     }
+
+    fn revive(&self) -> Outcome {
+        self.devices.revive(0).map_err(|e| e.to_string())
+    }
+}
+
+/// After each kind of failure, and with a new context, proofs are right.
+fn failures(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Outcome {
+    let toy = OnDevices::new(gpu.info().clone(), rng)?;
+    let phases = [Phase::Stage, Phase::LockHold, Phase::MsmBG2, Phase::Epilogue];
+    for (fault, phase) in Fault::ALL.into_iter().flat_map(|fault| phases.map(|phase| (fault, phase))) {
+        toy.devices.device(0).map_err(|e| e.to_string())?.inject(Injected { phase, fault });
+        match toy.prove() {
+            Err(error) if error.fault() == Some(fault) => {}
+            Ok(proof) if (fault, phase) == (Fault::WrongProof, Phase::Epilogue) && proof != toy.expected => {}
+            other => return Err(format!("{fault:?} in {phase:?} gave {other:?}")),
+        }
+        if fault.is_sickness() {
+            toy.revive()?;
+        }
+        toy.proves().map_err(|error| format!("after {fault:?} in {phase:?}: {error}"))?;
+    }
     Ok(())
+}
+
+/// Breaks the context of a device for good, and proves with a new one. Nobody else may have the device open: a process has
+/// one context of it.
+pub fn lost_context(info: DeviceInfo, rng: &mut ChaCha8Rng) -> Outcome {
+    let toy = OnDevices::new(info, rng)?;
+    toy.proves()?;
+    {
+        let device = toy.devices.device(0).map_err(|e| e.to_string())?;
+        let gpu = device.backend().gpu();
+        let run = || {
+            let stream = Stream::new(gpu)?;
+            let nowhere = Args::new().value(1u64 << 20).value(1u32).value(0u64);
+            // SAFETY: none: the kernel writes to where no memory is, and the context is lost, as is the intention.
+            unsafe { gpu.function("probe", "probe_count")?.launch(&stream, Grid::new(1, 1), &nowhere)? };
+            stream.wait()
+        };
+        match run().map_err(|error| error.fault()) {
+            Err(Fault::Context) => {}
+            other => return Err(format!("a write to nowhere gave {other:?}")),
+        }
+    }
+    for _ in 0..2 {
+        match toy.prove().map_err(|error| error.fault()) {
+            Err(Some(Fault::Context)) => {}
+            other => return Err(format!("a proof without a context gave {other:?}")),
+        }
+    }
+    toy.revive()?;
+    toy.proves()
 }
 
 /// The partitions of the bundled samples that are of this circuit.

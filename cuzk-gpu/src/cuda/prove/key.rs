@@ -2,20 +2,26 @@
 
 use std::{
     path::Path,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicUsize},
 };
 
 use bellperson::groth16::VerifyingKey;
 use blstrs::Bls12;
 use cuzk_synth::{r1cs::R1cs, witness::CompactWitness};
 
-use super::{engine::Engine, queries::value_bounds, slots::Slots, staging::Staging};
+use super::{
+    engine::Engine,
+    queries::value_bounds,
+    slots::Slots,
+    staging::Staging,
+    tail::{Place, Tail},
+};
 use crate::{
     cuda::{
         arena::Layout,
         gpu::Gpu,
         load::{self, Buffers, LoadError},
-        plan::{LOADING_BYTES, MemoryPlan, Shape},
+        plan::{BG2, LOADING_BYTES, MemoryPlan, Shape},
         points::Checks,
         stream::Stream,
     },
@@ -29,6 +35,9 @@ pub struct DeviceKey {
     pub(super) r1cs: Arc<R1cs>,
     plan: MemoryPlan,
     pub(super) staging: Staging,
+    pub(super) tail: Mutex<Tail>,
+    /// CPU parts that run now.
+    pub(super) finishing: AtomicUsize,
     pub(super) slots: Arc<Slots>,
     /// Only who holds the device's lock takes it.
     pub(super) engine: Mutex<Engine>,
@@ -89,12 +98,23 @@ impl DeviceKey {
         let staging = Staging::plan(&mut layout, &shape);
         let slots = Slots::new(gpu, plan.config.workers, &staging, &layout)?;
         stream.wait()?;
-        Ok(Self { host, r1cs, plan, staging, slots, engine: Mutex::new(engine) })
+        let tail = Mutex::new(Tail::new(plan.config.workers));
+        let (engine, finishing) = (Mutex::new(engine), AtomicUsize::new(0));
+        Ok(Self { host, r1cs, plan, staging, tail, finishing, slots, engine })
     }
 
     /// Where everything is.
     pub fn plan(&self) -> &MemoryPlan {
         &self.plan
+    }
+
+    /// Where the sum over b_g2 of the next partition is computed.
+    pub(super) fn place_of_b_g2(&self) -> Place {
+        match (&self.plan.b_g2, self.plan.config.b_g2) {
+            (None, _) => Place::Cpu,
+            (Some(_), BG2::Auto) => self.tail.lock().unwrap_or_else(PoisonError::into_inner).choose(),
+            (Some(_), _) => Place::Device,
+        }
     }
 
     /// How a witness' values are divided among the calls of the sums in G1 and of that in G2.

@@ -91,7 +91,9 @@ fn prove(
     config: &Config,
 ) -> Result<(KernelSums, Timings, MemoryPlan), String> {
     let r1cs = &partition.r1cs;
-    let shape = Shape::of(r1cs, Room::for_bits(r1cs.num_variables(), r1cs.num_constraints()));
+    // These rows have more other values than a PoRep's.
+    let room = Room { exceptions: ROWS / 16, ..Room::for_bits(r1cs.num_variables(), r1cs.num_constraints()) };
+    let shape = Shape::of(r1cs, room);
     let card = Card::new(gpu.info(), gpu.free_memory().map_err(|e| e.to_string())?);
     let plan = MemoryPlan::choose(&shape, &card, config).map_err(|e| e.to_string())?;
     let layout = layout(&plan);

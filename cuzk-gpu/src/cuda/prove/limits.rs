@@ -68,7 +68,7 @@ fn run(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String> {
         let whole = plan.vectors().filter(|vector| vector.is_resident()).count();
         let size =
             format!("{} of {} queries, {:.2} GB", whole, plan.vectors().count(), plan.device_bytes() as f64 / 1e9);
-        if (more == Some(0)) == (whole > 2) || (plan.b_g2.is_some() != (b_g2 == BG2::Gpu)) {
+        if plan.h.is_resident() != more.is_none() || plan.b_g2.is_some() != (b_g2 == BG2::Gpu) {
             return Err(format!("{name}: not what was to be tried:\n{plan}"));
         }
         let source = Source { path: &params, checks: Checks::FILE, readers: 8, watch: &Watch::nobody() };

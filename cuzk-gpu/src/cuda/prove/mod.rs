@@ -7,6 +7,7 @@
 //! * `staging`: the compact witness as bytes; `slots`: the workers' buffers and streams; `marks`: times of phases;
 //! * [`key`]: a circuit on a device; `engine`: its matrices, points and workspace; `run`: the kernel phase;
 //! * `rows`: A·w and B·w; `placed`: a query's points; `queries`: sums over the witness; `conveyor`: parts of what is too large;
+//! * `tail`: who sums up b_g2;
 //! * [`backend`]: the seam; [`devices`]: all devices of the process, and the circuits on them;
 //! * [`checks`], [`limits`], [`benches`], [`large`]: for the harness.
 
@@ -26,6 +27,7 @@ mod rows;
 mod run;
 mod slots;
 mod staging;
+mod tail;
 
 pub use self::{
     backend::Cuda,

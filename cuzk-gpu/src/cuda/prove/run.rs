@@ -9,6 +9,7 @@ use super::{
     queries::{Queries, Split, Summed},
     slots::Slot,
     staging::Staging,
+    tail::Place,
 };
 use crate::{
     arith::{G1, G2},
@@ -30,7 +31,7 @@ impl Engine {
     /// [`CudaError::Misuse`] if more rows have values other than 0, 1, 2 and -1 than there is room for, or what the driver
     /// reports.
     pub(super) fn run(&mut self, slot: &mut Slot, staging: &Staging) -> Result<(), CudaError> {
-        let Slot { stream, arena: own, marks, bounds, .. } = slot;
+        let Slot { stream, arena: own, marks, bounds, b_g2, .. } = slot;
         let (stream, own) = (&*stream, &*own);
         let Self { conveyor, arena, rows, ntt, quotient, vectors, counts, h, msm_h, witness, g2 } = self;
         let (conveyor, arena) = (&*conveyor, &*arena);
@@ -63,7 +64,7 @@ impl Engine {
         };
         witness.run(stream, arena, conveyor, &split(&bounds[0])?)?;
         marks.mark(stream, Some(Phase::MsmWitness))?;
-        if let Some(g2) = g2 {
+        if let (Some(g2), Place::Device) = (g2, *b_g2) {
             g2.run(stream, arena, conveyor, &split(&bounds[1])?)?;
             marks.mark(stream, Some(Phase::MsmBG2))?;
         }
@@ -78,8 +79,8 @@ impl Engine {
     ///
     /// # Errors
     /// What the driver reports.
-    pub(super) fn left(&mut self) -> Result<Left, CudaError> {
-        let g2 = self.g2.as_mut().map(Queries::summed).transpose()?;
+    pub(super) fn left(&mut self, b_g2: Place) -> Result<Left, CudaError> {
+        let g2 = self.g2.as_mut().filter(|_| b_g2 == Place::Device).map(Queries::summed).transpose()?;
         Ok(Left { h: self.msm_h.unfolded()?, witness: self.witness.summed()?, g2 })
     }
 }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use super::{marks::Marks, staging::Staging};
+use super::{marks::Marks, staging::Staging, tail::Place};
 use crate::cuda::{
     arena::{Arena, Layout},
     error::CudaError,
@@ -29,6 +29,8 @@ pub(super) struct Slot {
     pub arena: Arena,
     /// How its values are divided among the calls of the sums; see [`super::key::DeviceKey::bounds`].
     pub bounds: [Vec<usize>; 2],
+    /// Where the sum over b_g2 is computed.
+    pub b_g2: Place,
     /// Times of the phases.
     pub marks: Marks,
 }
@@ -67,6 +69,7 @@ impl Slots {
                 host: PinnedBuffer::new(gpu, staging.host_bytes(), "a worker's witness")?,
                 arena: Arena::new(gpu, layout, "a worker's witness")?,
                 bounds: Default::default(),
+                b_g2: Place::Cpu,
                 marks: Marks::new(gpu)?,
             })
         };
