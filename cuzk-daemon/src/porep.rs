@@ -320,12 +320,13 @@ impl Proving for PorepProving {
         attempt.go_on()?;
         let partition = Partition::new(params.r1cs.clone(), values);
         let (proof, timings) = self.prove_partition(device, params, &partition).map_err(proving_error)?;
-        self.timeline.record(device, timings.clone());
+        let phases = phase_timings(&timings);
+        self.timeline.record(device, timings);
         let mut bytes = Vec::new();
         proof.write(&mut bytes).map_err(|e| ProvingError::Device(e.to_string()))?;
         let proof = PartitionProof::try_from(bytes)
             .map_err(|bytes| ProvingError::Device(format!("a proof of {} bytes", bytes.len())))?;
-        Ok(Proved { proof, timings: phase_timings(&timings) })
+        Ok(Proved { proof, timings: phases })
     }
 
     fn verify_partition(

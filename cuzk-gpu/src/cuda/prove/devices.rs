@@ -273,11 +273,6 @@ impl DeviceOptions {
 }
 
 impl Circuit {
-    /// The parameters in the host's form.
-    pub fn host(&self) -> &Srs {
-        &self.host
-    }
-
     /// Whether a device has it.
     pub fn is_on_a_device(&self) -> bool {
         self.opened().iter().any(|opened| opened.shelf.tier(self.number) == Tier::Hot)
@@ -292,11 +287,6 @@ impl Circuit {
             State::Closing(_) => None,
         };
         slots.filter_map(opened).collect()
-    }
-
-    /// The constraint system.
-    pub fn r1cs(&self) -> &Arc<R1cs> {
-        &self.r1cs
     }
 }
 

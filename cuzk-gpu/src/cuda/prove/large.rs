@@ -25,7 +25,7 @@ use crate::{
         load::{List, LoadError},
         memory::DeviceBuffer,
         msm::checks::multiples,
-        plan::{Card, Config, MemoryPlan, Room, Shape},
+        plan::{Card, Config, MemoryPlan, NoPlan, Room, Shape},
         spmv::synthetic,
         stream::Stream,
     },
@@ -64,14 +64,24 @@ fn run(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String> {
     let expected = points.expected(&partition.r1cs, &partition.witness);
     let mut measured = Vec::new();
     let mut h = None;
-    for (name, vram_limit, goal) in [("resident", None, 0.75), ("16 GiB", Some(16 << 30), f64::INFINITY)] {
-        let config = Config { vram_limit, pinned_limit: 64 << 30, ..config(2) };
-        let (sums, timings, plan) = prove(gpu, &points, &partition, &config).map_err(|e| format!("{name}: {e}"))?;
+    for (name, gib, goal) in
+        [("resident", None, 0.75), ("24 GiB", Some(24), f64::INFINITY), ("16 GiB", Some(16), f64::INFINITY)]
+    {
+        let vram_limit = gib.map(|gib: usize| gib << 30);
+        let config = Config { vram_limit, reserve: 1 << 29, pinned_limit: 64 << 30, ..config(2) };
+        let plan = match plan(gpu, &partition.r1cs, &config)? {
+            Ok(plan) => plan,
+            Err(error) => {
+                eprintln!("{name}: {error}");
+                continue;
+            }
+        };
+        eprintln!("{plan}");
+        let (sums, timings) = prove(gpu, &points, &partition, &plan).map_err(|e| format!("{name}: {e}"))?;
         let found = [sums.l, sums.a, sums.b_g1];
         if found != expected || *h.get_or_insert(sums.h) != sums.h {
             return Err(format!("{name}: a wrong sum, of {found:?}"));
         }
-        eprintln!("{plan}");
         let size = format!("2^27, {name}");
         let of_kernels = rows(&size, &timings, [goal, f64::INFINITY]).into_iter();
         measured.extend(
@@ -83,20 +93,23 @@ fn run(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String> {
     Ok(measured)
 }
 
+/// Where everything goes, if it fits.
+fn plan(gpu: &Gpu, r1cs: &R1cs, config: &Config) -> Result<Result<MemoryPlan, NoPlan>, String> {
+    // These rows have more other values than a PoRep's.
+    let room = Room { exceptions: ROWS / 16, ..Room::for_bits(r1cs.num_variables(), r1cs.num_constraints()) };
+    let card = Card::new(gpu.info(), gpu.free_memory().map_err(|e| e.to_string())?);
+    Ok(MemoryPlan::choose(&Shape::of(r1cs, room), &card, config))
+}
+
 /// Puts the circuit on the device and runs the kernel phase: its sums and the fastest run's times.
 fn prove(
     gpu: &Gpu,
     points: &Points,
     partition: &Partition,
-    config: &Config,
-) -> Result<(KernelSums, Timings, MemoryPlan), String> {
+    plan: &MemoryPlan,
+) -> Result<(KernelSums, Timings), String> {
     let r1cs = &partition.r1cs;
-    // These rows have more other values than a PoRep's.
-    let room = Room { exceptions: ROWS / 16, ..Room::for_bits(r1cs.num_variables(), r1cs.num_constraints()) };
-    let shape = Shape::of(r1cs, room);
-    let card = Card::new(gpu.info(), gpu.free_memory().map_err(|e| e.to_string())?);
-    let plan = MemoryPlan::choose(&shape, &card, config).map_err(|e| e.to_string())?;
-    let layout = layout(&plan);
+    let layout = layout(plan);
     let load =
         |lists: Vec<List<'_>>| lists.into_iter().try_for_each(|list| points.fill(gpu, list)).map_err(LoadError::Device);
     let key = DeviceKey::with_points(gpu, plan.clone(), &layout, load, Arc::new(host()), r1cs.clone());
@@ -115,8 +128,7 @@ fn prove(
             best = Some((sums, timings));
         }
     }
-    let (sums, timings) = best.ok_or("nothing was run")?;
-    Ok((sums, timings, plan))
+    best.ok_or_else(|| "nothing was run".to_owned())
 }
 
 impl Points {
