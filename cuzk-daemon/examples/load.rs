@@ -35,7 +35,7 @@ use cuzk_proto::v1::{
     await_proof_response::Status as Ended,
 };
 use cuzk_server::{
-    Attempt, DeviceInfo, ParamsSize, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, ProvingError,
+    Attempt, DeviceInfo, Load, ParamsSize, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, ProvingError,
     Refusal, memory::Shares,
 };
 use cuzk_synth::circuit::{CircuitId, SectorSize};
@@ -95,7 +95,7 @@ impl Proving for Pretender {
         1 << 20
     }
 
-    fn load_params(&self, _: CircuitId) -> Result<((), ParamsSize), String> {
+    fn load_params(&self, _: CircuitId, _: &Load) -> Result<((), ParamsSize), String> {
         Ok(((), ParamsSize { bytes: 1 << 20, host_bytes: 1 << 20 }))
     }
 

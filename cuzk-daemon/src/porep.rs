@@ -4,7 +4,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
 };
 
@@ -25,7 +25,8 @@ use cuzk_gpu::{
     timing::Timings,
 };
 use cuzk_server::{
-    Attempt, DeviceInfo, ParamsSize, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, ProvingError, Refusal,
+    Attempt, DeviceInfo, Load, ParamsSize, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, ProvingError,
+    Refusal,
 };
 use cuzk_synth::{
     circuit::{CircuitId, CircuitKind},
@@ -128,25 +129,28 @@ impl PorepProving {
         r1cs::open_or_record(circuit, &r1cs::cache_path(cache, circuit), recording).map_err(|e| e.to_string())
     }
 
-    fn load_here(&self, circuit: CircuitId) -> Result<(Params, ParamsSize), String> {
+    fn load_here(&self, circuit: CircuitId, load: &Load) -> Result<(Params, ParamsSize), String> {
         // The native witness is compared with the circuit now, so that no job waits for that. If they differ, the log has
         // a warning, and witnesses take longer.
-        let (params, native) = rayon::join(|| self.read_params(circuit), || porep::is_native(circuit));
+        let (params, native) = rayon::join(|| self.read_params(circuit, load), || porep::is_native(circuit));
         native.map_err(|e| e.to_string())?;
         params
     }
 
-    fn read_params(&self, circuit: CircuitId) -> Result<(Params, ParamsSize), String> {
+    fn read_params(&self, circuit: CircuitId, load: &Load) -> Result<(Params, ParamsSize), String> {
         let r1cs = self.r1cs(circuit)?;
         let found = self.library.find(circuit).map_err(|e| e.to_string())?;
         srs::check_layout(&found.files.params).map_err(|e| e.to_string())?.fits(&r1cs)?;
-        let (report, go_on) = (in_tenths(circuit), AtomicBool::new(false));
-        let watch = Watch::new(&report, &go_on);
+        let in_log = in_tenths(circuit);
+        let report = |done, of| {
+            load.report(done, of);
+            in_log(done, of);
+        };
+        let watch = Watch::new(&report, load.cancelled());
         let srs = self.library.load_watched(circuit, self.settings.arithmetic, &watch).map_err(|e| e.to_string())?;
         let bytes = srs.bytes(self.settings.arithmetic) + r1cs.bytes();
         let (srs, r1cs) = (Arc::new(srs), Arc::new(r1cs));
-        let report = in_tenths(circuit);
-        let on_gpus = self.gpus.load(srs.clone(), r1cs.clone(), found.files.params, &Watch::new(&report, &go_on))?;
+        let on_gpus = self.gpus.load(srs.clone(), r1cs.clone(), found.files.params, &watch)?;
         let size = ParamsSize { bytes, host_bytes: host_bytes(srs.h.len() as u64) };
         Ok((Params { srs, r1cs, on_gpus }, size))
     }
@@ -246,8 +250,12 @@ impl Proving for PorepProving {
         layout.map_or(0, |layout| host_bytes(layout.sections[1].points))
     }
 
-    fn load_params(&self, circuit: CircuitId) -> Result<(Params, ParamsSize), String> {
-        self.settings.synthesis.install(|| self.load_here(circuit))
+    fn load_params(&self, circuit: CircuitId, load: &Load) -> Result<(Params, ParamsSize), String> {
+        self.settings.synthesis.install(|| self.load_here(circuit, load))
+    }
+
+    fn is_hot(&self, params: &Params) -> bool {
+        params.on_gpus.is_on_a_device()
     }
 
     fn synthesize(&self, task: &Admitted, partition: usize, attempt: &Attempt) -> Result<Witness, ProvingError> {
@@ -343,21 +351,15 @@ impl Proving for PorepProving {
     }
 }
 
-/// Tells the log how far a load is, ten times at most.
+/// Tells the log how far a load is, when another tenth of a file has been read.
 fn in_tenths(circuit: CircuitId) -> impl Fn(u64, u64) + Sync {
     let told = AtomicU64::new(0);
     move |done, of| {
         let tenths = 10 * done / of.max(1);
-        if told.fetch_max(tenths, Ordering::Relaxed) < tenths {
+        if told.swap(tenths, Ordering::Relaxed) < tenths {
             tracing::info!(%circuit, "loading parameters: {} % of {} MB", 10 * tenths, of / 1_000_000);
         }
     }
-}
-
-/// Host memory of parameters on the CPU: the points of `h`, of two coordinates of 64 bytes in the wider arithmetic. The
-/// others and the constraint system are mapped.
-fn host_bytes(h_points: u64) -> u64 {
-    128 * h_points
 }
 
 fn key(params: &Params) -> &PreparedVerifyingKey<Bls12> {

@@ -16,7 +16,7 @@ pub use engine::{
 };
 pub use grpc::{Listener, ServeError, ServeOptions, serve};
 pub use proving::{
-    Attempt, DeviceInfo, ParamsSize, PartitionProof, PhaseTimings, PinnedMemory, ProofRequest, Proved, Proving,
+    Attempt, DeviceInfo, Load, ParamsSize, PartitionProof, PhaseTimings, PinnedMemory, ProofRequest, Proved, Proving,
     ProvingError, Refusal,
 };
 

@@ -5,7 +5,7 @@
 //! A panic in any of them fails the attempt it was called for and nothing else.
 
 use std::{
-    sync::atomic::{AtomicBool, Ordering},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
     time::Duration,
 };
 
@@ -60,9 +60,14 @@ pub trait Proving: Send + Sync + 'static {
     /// not known; the truth is told by [`Self::load_params`].
     fn params_bytes(&self, circuit: CircuitId) -> u64;
 
-    /// Loads the parameters of a circuit and tells their size. Blocking, seconds to minutes.
-    /// Never called twice at once for one circuit.
-    fn load_params(&self, circuit: CircuitId) -> Result<(Self::Params, ParamsSize), String>;
+    /// Loads the parameters of a circuit and tells their size. Blocking, seconds to minutes. Tells `load` how far it is,
+    /// and ends with an error soon after it was cancelled. Never called twice at once for one circuit.
+    fn load_params(&self, circuit: CircuitId, load: &Load) -> Result<(Self::Params, ParamsSize), String>;
+
+    /// Whether loaded parameters are on a device too, so that a proof begins at once.
+    fn is_hot(&self, _params: &Self::Params) -> bool {
+        false
+    }
 
     /// Synthesizes one partition (`0..partitions`). Blocking; may use a thread pool of its own.
     fn synthesize(
@@ -279,6 +284,38 @@ pub struct DeviceInfo {
     pub fallback: bool,
 }
 
+/// One load of parameters, as whoever loads sees it.
+#[derive(Debug, Default)]
+pub struct Load {
+    cancelled: AtomicBool,
+    done: AtomicU64,
+    of: AtomicU64,
+}
+
+impl Load {
+    /// So many bytes of so many have been read.
+    pub fn report(&self, done: u64, of: u64) {
+        self.of.store(of, Ordering::Relaxed);
+        self.done.store(done, Ordering::Relaxed);
+    }
+
+    /// How much of it has been read, in percent, if anything was reported.
+    pub fn percent(&self) -> Option<u64> {
+        let of = self.of.load(Ordering::Relaxed);
+        (of > 0).then(|| self.done.load(Ordering::Relaxed).min(of) * 100 / of)
+    }
+
+    /// Tells whoever loads to stop.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Set once it is to stop.
+    pub fn cancelled(&self) -> &AtomicBool {
+        &self.cancelled
+    }
+}
+
 /// What loaded parameters take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParamsSize {
@@ -343,6 +380,16 @@ impl PhaseTimings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_load_tells_how_far_it_is() {
+        let load = Load::default();
+        assert_eq!(load.percent(), None);
+        load.report(45, 200);
+        assert_eq!(load.percent(), Some(22));
+        load.cancel();
+        assert!(load.cancelled().load(Ordering::Relaxed));
+    }
 
     #[test]
     fn phases_add_up_under_one_name() {

@@ -1,4 +1,4 @@
-//! Parameters of several circuits, kept as near to a device as there is room, and lent to whoever proves.
+//! Parameters of several circuits on one device, lent to whoever proves: those that nobody uses make room for others.
 //!
 //! * [`tiers`]: who is where, who has to make room. Pure;
 //! * [`Shelf`]: loads and frees as the tiers say, and lends.
@@ -15,71 +15,53 @@ use std::{
 use self::tiers::Step;
 pub use self::tiers::{Budget, Evicted, Footprint, Needs, NoRoom, Tier, Tiers};
 
-/// Brings parameters to their tiers.
-pub trait Loader: Send + Sync {
-    /// What tells circuits apart.
-    type Key: Copy + Ord + fmt::Debug + Send + Sync;
-    /// Parameters in host memory.
-    type Warm: Send + Sync;
-    /// Parameters on a device.
-    type Hot: Send + Sync;
-    /// Why not.
-    type Error: From<NoRoom<Self::Key>>;
+/// What is on a device, by circuit. The form in host memory is its owner's; here [`Tier::Warm`] means only that it has been
+/// on the device. Clones are the same shelf.
+pub struct Shelf<K: Copy + Ord + fmt::Debug, H>(Arc<Inner<K, H>>);
 
-    /// What a circuit takes in its tiers. Cheap.
-    fn needs(&self, key: Self::Key) -> Result<Needs, Self::Error>;
-
-    /// From files to host memory. Blocking.
-    fn warm(&self, key: Self::Key) -> Result<Self::Warm, Self::Error>;
-
-    /// From host memory to the device. Blocking.
-    fn hot(&self, key: Self::Key, warm: &Arc<Self::Warm>) -> Result<Self::Hot, Self::Error>;
-}
-
-/// The parameters. Clones are the same shelf.
-pub struct Shelf<L: Loader>(Arc<Inner<L>>);
-
-struct Inner<L: Loader> {
-    loader: L,
-    state: Mutex<State<L>>,
+struct Inner<K, H> {
+    state: Mutex<State<K, H>>,
     changed: Condvar,
 }
 
-struct State<L: Loader> {
-    tiers: Tiers<L::Key>,
-    warm: BTreeMap<L::Key, Arc<L::Warm>>,
-    hot: BTreeMap<L::Key, Arc<L::Hot>>,
+struct State<K, H> {
+    tiers: Tiers<K>,
+    hot: BTreeMap<K, Arc<H>>,
 }
 
 /// Parameters on the device, which stay there while this lives.
-pub struct Lease<L: Loader> {
-    inner: Arc<Inner<L>>,
-    key: L::Key,
+pub struct Lease<K: Copy + Ord + fmt::Debug, H> {
+    inner: Arc<Inner<K, H>>,
+    key: K,
     /// Always there, but while it is dropped.
-    hot: Option<Arc<L::Hot>>,
+    hot: Option<Arc<H>>,
 }
 
-impl<L: Loader> Clone for Shelf<L> {
+impl<K: Copy + Ord + fmt::Debug, H> Clone for Shelf<K, H> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
 }
 
-impl<L: Loader> Shelf<L> {
+impl<K: Copy + Ord + fmt::Debug, H> Shelf<K, H> {
     /// An empty shelf.
-    pub fn new(loader: L, budget: Budget) -> Self {
-        let state = State { tiers: Tiers::new(budget), warm: BTreeMap::new(), hot: BTreeMap::new() };
-        Self(Arc::new(Inner { loader, state: Mutex::new(state), changed: Condvar::new() }))
+    pub fn new(budget: Budget) -> Self {
+        let state = State { tiers: Tiers::new(budget), hot: BTreeMap::new() };
+        Self(Arc::new(Inner { state: Mutex::new(state), changed: Condvar::new() }))
     }
 
-    /// Parameters on the device, loaded now if they are not there; others that nobody uses make room, those that were used
-    /// longest ago first. Waits while all others are in use, and while somebody else loads the same.
+    /// Parameters on the device, which `load` puts there if they are not; others that nobody uses make room, those that were
+    /// used longest ago first. Waits while all others are in use, and while somebody else loads the same.
     ///
     /// # Errors
-    /// What the loader says, or [`NoRoom`] if they do not fit even alone.
-    pub fn lease(&self, key: L::Key) -> Result<Lease<L>, L::Error> {
+    /// What `load` says, or [`NoRoom`] if they do not fit even alone.
+    pub fn lease<E: From<NoRoom<K>>>(
+        &self,
+        key: K,
+        needs: Needs,
+        mut load: impl FnMut() -> Result<H, E>,
+    ) -> Result<Lease<K, H>, E> {
         let inner = &self.0;
-        let needs = inner.loader.needs(key)?;
         let mut state = inner.lock();
         loop {
             match state.tiers.ask(key, Tier::Hot, needs)? {
@@ -90,17 +72,22 @@ impl<L: Loader> Shelf<L> {
                 Step::Wait => state = inner.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
                 Step::Load { make_room } => {
                     make_room.into_iter().for_each(|(key, tier)| state.lower(key, tier));
-                    let warm = state.warm.get(&key).cloned();
                     drop(state);
-                    inner.load(key, warm)?;
+                    let loading = Loading { inner, key };
+                    let hot = Arc::new(load()?);
+                    let mut loaded = inner.lock();
+                    loaded.hot.insert(key, hot);
+                    loaded.tiers.handle_loaded(key);
+                    drop(loaded);
+                    drop(loading);
                     state = inner.lock();
                 }
             }
         }
     }
 
-    /// Frees a circuit's parameters in all tiers, at once or when nobody uses them any more.
-    pub fn evict(&self, key: L::Key) -> Evicted {
+    /// Frees a circuit's parameters, at once or when nobody uses them any more.
+    pub fn evict(&self, key: K) -> Evicted {
         let mut state = self.0.lock();
         let evicted = state.tiers.evict(key);
         if evicted.in_use == 0 {
@@ -112,7 +99,7 @@ impl<L: Loader> Shelf<L> {
     }
 
     /// Where a circuit's parameters are.
-    pub fn tier(&self, key: L::Key) -> Tier {
+    pub fn tier(&self, key: K) -> Tier {
         self.0.lock().tiers.tier(key)
     }
 
@@ -123,12 +110,12 @@ impl<L: Loader> Shelf<L> {
 }
 
 /// A load under way; when it ends without success, others may try.
-struct Loading<'a, L: Loader> {
-    inner: &'a Inner<L>,
-    key: L::Key,
+struct Loading<'a, K: Copy + Ord + fmt::Debug, H> {
+    inner: &'a Inner<K, H>,
+    key: K,
 }
 
-impl<L: Loader> Drop for Loading<'_, L> {
+impl<K: Copy + Ord + fmt::Debug, H> Drop for Loading<'_, K, H> {
     fn drop(&mut self) {
         let mut state = self.inner.lock();
         let tier = state.tiers.handle_load_ended(self.key);
@@ -138,50 +125,31 @@ impl<L: Loader> Drop for Loading<'_, L> {
     }
 }
 
-impl<L: Loader> Inner<L> {
-    fn load(&self, key: L::Key, warm: Option<Arc<L::Warm>>) -> Result<(), L::Error> {
-        let loading = Loading { inner: self, key };
-        let warm = match warm {
-            Some(warm) => warm,
-            None => Arc::new(self.loader.warm(key)?),
-        };
-        let hot = Arc::new(self.loader.hot(key, &warm)?);
-        let mut state = self.lock();
-        state.warm.insert(key, warm);
-        state.hot.insert(key, hot);
-        state.tiers.handle_loaded(key);
-        drop(state);
-        drop(loading);
-        Ok(())
-    }
-
-    /// No call of the loader runs under the lock, so a panic leaves the tables as they were.
-    fn lock(&self) -> MutexGuard<'_, State<L>> {
+impl<K, H> Inner<K, H> {
+    /// No load runs under the lock, so a panic leaves the tables as they were.
+    fn lock(&self) -> MutexGuard<'_, State<K, H>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<L: Loader> State<L> {
+impl<K: Copy + Ord, H> State<K, H> {
     /// Frees what is above a tier. Under the lock: nobody is to load into memory that is not free yet.
-    fn lower(&mut self, key: L::Key, tier: Tier) {
+    fn lower(&mut self, key: K, tier: Tier) {
         if tier < Tier::Hot {
             self.hot.remove(&key);
-        }
-        if tier < Tier::Warm {
-            self.warm.remove(&key);
         }
     }
 }
 
-impl<L: Loader> Deref for Lease<L> {
-    type Target = L::Hot;
+impl<K: Copy + Ord + fmt::Debug, H> Deref for Lease<K, H> {
+    type Target = H;
 
-    fn deref(&self) -> &L::Hot {
+    fn deref(&self) -> &H {
         self.hot.as_ref().expect("it is there until it is dropped")
     }
 }
 
-impl<L: Loader> Drop for Lease<L> {
+impl<K: Copy + Ord + fmt::Debug, H> Drop for Lease<K, H> {
     fn drop(&mut self) {
         let mut state = self.inner.lock();
         // First, or the shelf would not be the last to hold it.
@@ -191,6 +159,12 @@ impl<L: Loader> Drop for Lease<L> {
         }
         drop(state);
         self.inner.changed.notify_all();
+    }
+}
+
+impl<K: Copy + Ord + fmt::Debug, H> fmt::Debug for Shelf<K, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Shelf({:?})", self.0.lock().tiers)
     }
 }
 
@@ -204,10 +178,11 @@ mod tests {
     use super::*;
 
     /// Circuits of the size that they are called by; counts what is on the device.
+    #[derive(Clone)]
     struct Fake {
+        shelf: Shelf<usize, Counted>,
         on_device: Arc<AtomicUsize>,
-        most: AtomicUsize,
-        fails: AtomicUsize,
+        most: Arc<AtomicUsize>,
     }
 
     struct Counted(Arc<AtomicUsize>, usize);
@@ -230,86 +205,76 @@ mod tests {
         }
     }
 
-    impl Loader for Fake {
-        type Key = usize;
-        type Warm = usize;
-        type Hot = Counted;
-        type Error = Failure;
-
-        fn needs(&self, key: usize) -> Result<Needs, Failure> {
-            let bytes = key as u64;
-            Ok(Needs { warm: Footprint { device: 0, host: 1 }, hot: Footprint { device: bytes, host: 1 } })
+    impl Fake {
+        fn new(device: u64) -> Self {
+            let shelf = Shelf::new(Budget(Footprint { device, host: 3 }));
+            Self { shelf, on_device: Arc::default(), most: Arc::default() }
         }
 
-        fn warm(&self, key: usize) -> Result<usize, Failure> {
-            Ok(key)
+        fn lease(&self, key: usize) -> Result<Lease<usize, Counted>, Failure> {
+            self.shelf.lease(key, needs(key), || {
+                let now = self.on_device.fetch_add(key, Ordering::SeqCst) + key;
+                self.most.fetch_max(now, Ordering::SeqCst);
+                Ok(Counted(self.on_device.clone(), key))
+            })
         }
 
-        fn hot(&self, key: usize, warm: &Arc<usize>) -> Result<Counted, Failure> {
-            assert_eq!(**warm, key);
-            if self.fails.load(Ordering::SeqCst) == key {
-                return Err(Failure::Fake);
-            }
-            let now = self.on_device.fetch_add(key, Ordering::SeqCst) + key;
-            self.most.fetch_max(now, Ordering::SeqCst);
-            Ok(Counted(self.on_device.clone(), key))
+        fn on_device(&self) -> usize {
+            self.on_device.load(Ordering::SeqCst)
         }
     }
 
-    fn shelf(device: u64) -> (Shelf<Fake>, Arc<AtomicUsize>) {
-        let on_device = Arc::new(AtomicUsize::new(0));
-        let fake = Fake { on_device: on_device.clone(), most: AtomicUsize::new(0), fails: AtomicUsize::new(0) };
-        (Shelf::new(fake, Budget(Footprint { device, host: 3 })), on_device)
+    fn needs(key: usize) -> Needs {
+        Needs { warm: Footprint::default(), hot: Footprint { device: key as u64, host: 1 } }
     }
 
     #[test]
     fn a_lease_keeps_and_frees() {
-        let (shelf, on_device) = shelf(10);
-        let lease = shelf.lease(7).unwrap();
-        assert_eq!((lease.1, on_device.load(Ordering::SeqCst)), (7, 7));
-        assert_eq!(shelf.evict(7), Evicted { tier: Tier::Hot, freed: Footprint::default(), in_use: 1 });
-        assert_eq!(shelf.tier(7), Tier::Hot);
+        let fake = Fake::new(10);
+        let lease = fake.lease(7).unwrap();
+        assert_eq!((lease.1, fake.on_device()), (7, 7));
+        assert_eq!(fake.shelf.evict(7), Evicted { tier: Tier::Hot, freed: Footprint::default(), in_use: 1 });
+        assert_eq!(fake.shelf.tier(7), Tier::Hot);
         drop(lease);
-        assert_eq!((shelf.tier(7), on_device.load(Ordering::SeqCst)), (Tier::Cold, 0));
-        assert_eq!(shelf.used(), Footprint::default());
+        assert_eq!((fake.shelf.tier(7), fake.on_device()), (Tier::Cold, 0));
+        assert_eq!(fake.shelf.used(), Footprint::default());
 
         // Without an eviction they stay, until others need the room.
-        drop(shelf.lease(7).unwrap());
-        assert_eq!(shelf.tier(7), Tier::Hot);
-        drop(shelf.lease(4).unwrap());
-        assert_eq!((shelf.tier(7), shelf.tier(4)), (Tier::Warm, Tier::Hot));
-        assert_eq!(on_device.load(Ordering::SeqCst), 4);
+        drop(fake.lease(7).unwrap());
+        assert_eq!(fake.shelf.tier(7), Tier::Hot);
+        drop(fake.lease(4).unwrap());
+        assert_eq!((fake.shelf.tier(7), fake.shelf.tier(4)), (Tier::Warm, Tier::Hot));
+        assert_eq!(fake.on_device(), 4);
     }
 
     #[test]
     fn what_fails_may_be_tried_again() {
-        let (shelf, on_device) = shelf(10);
-        shelf.0.loader.fails.store(5, Ordering::SeqCst);
-        assert_eq!(shelf.lease(5).err(), Some(Failure::Fake));
-        assert_eq!((shelf.tier(5), shelf.used()), (Tier::Cold, Footprint::default()));
-        shelf.0.loader.fails.store(0, Ordering::SeqCst);
-        assert!(shelf.lease(5).is_ok());
-        assert!(matches!(shelf.lease(11).err(), Some(Failure::NoRoom(NoRoom { key: 11, .. }))));
-        assert_eq!(on_device.load(Ordering::SeqCst), 5);
+        let fake = Fake::new(10);
+        let failed = fake.shelf.lease(5, needs(5), || Err(Failure::Fake));
+        assert_eq!(failed.err(), Some(Failure::Fake));
+        assert_eq!((fake.shelf.tier(5), fake.shelf.used()), (Tier::Cold, Footprint::default()));
+        assert!(fake.lease(5).is_ok());
+        assert!(matches!(fake.lease(11).err(), Some(Failure::NoRoom(NoRoom { key: 11, .. }))));
+        assert_eq!(fake.on_device(), 5);
     }
 
     #[test]
     fn many_threads_never_hold_more_than_there_is() {
-        let (shelf, on_device) = shelf(10);
+        let fake = Fake::new(10);
         let threads: Vec<_> = (0..8)
             .map(|i| {
-                let shelf = shelf.clone();
+                let fake = fake.clone();
                 thread::spawn(move || {
                     for turn in 0..50 {
                         let key = 3 + (i + turn) % 5;
-                        assert_eq!(shelf.lease(key).unwrap().1, key);
+                        assert_eq!(fake.lease(key).unwrap().1, key);
                     }
                 })
             })
             .collect();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
-        assert!(shelf.0.loader.most.load(Ordering::SeqCst) <= 10);
-        (3..8).for_each(|key| assert_eq!(shelf.evict(key).in_use, 0));
-        assert_eq!((on_device.load(Ordering::SeqCst), shelf.used()), (0, Footprint::default()));
+        assert!(fake.most.load(Ordering::SeqCst) <= 10);
+        (3..8).for_each(|key| assert_eq!(fake.shelf.evict(key).in_use, 0));
+        assert_eq!((fake.on_device(), fake.shelf.used()), (0, Footprint::default()));
     }
 }

@@ -65,14 +65,23 @@ impl Core {
         took
     }
 
-    /// Releases a circuit's parameters: at once, or when the last running job that holds them ends.
+    /// Releases a circuit's parameters: at once, or when the last running job that holds them ends. A load that no job
+    /// waits for is given up.
     pub fn evict(&mut self, circuit: CircuitId) -> Evicted {
-        let ParamsState::Loaded { bytes, .. } = self.params.get(circuit) else {
-            return Evicted { was_loaded: false, freed_bytes: 0 };
-        };
-        self.params.set_evicted_when_free(circuit, true);
-        let freed = self.drop_params_if_free(circuit);
-        Evicted { was_loaded: true, freed_bytes: if freed { bytes } else { 0 } }
+        let not_loaded = Evicted { was_loaded: false, freed_bytes: 0, in_use: 0, cancels_load: false };
+        match self.params.get(circuit) {
+            ParamsState::Absent => not_loaded,
+            ParamsState::Loading { .. } => {
+                let in_use = self.jobs.values().filter(|job| job.circuit == circuit).count() as u32;
+                Evicted { in_use, cancels_load: in_use == 0, ..not_loaded }
+            }
+            ParamsState::Loaded { bytes, .. } => {
+                let in_use = self.holders(circuit);
+                self.params.set_evicted_when_free(circuit, true);
+                let freed_bytes = if self.drop_params_if_free(circuit) { bytes } else { 0 };
+                Evicted { was_loaded: true, freed_bytes, in_use, cancels_load: false }
+            }
+        }
     }
 
     /// Parameters that [`Effect::DropParams`] named are out of memory.

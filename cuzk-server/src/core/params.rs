@@ -32,6 +32,10 @@ pub struct Evicted {
     pub was_loaded: bool,
     /// What was released at once; 0 if running jobs still hold them (then they go with the last one).
     pub freed_bytes: u64,
+    /// Unfinished jobs that hold them, or wait for their load.
+    pub in_use: u32,
+    /// They are being loaded, and nobody waits for them: the load is to be cancelled.
+    pub cancels_load: bool,
 }
 
 /// All circuits that are not [`ParamsState::Absent`].

@@ -51,6 +51,7 @@ use crate::{
 };
 use keep::Keeper;
 use shared::{Chore, Shared};
+use status::ParamsFacts;
 use waiter::Waiter;
 
 /// A proving engine. Clones share one engine; when the last one is dropped, its jobs are cancelled and its threads end
@@ -220,10 +221,15 @@ impl<P: Proving> Engine<P> {
     /// A picture of the engine, from memory.
     pub fn status(&self) -> EngineStatus {
         let shared = &self.handle.shared;
-        let core = shared.with(|state, now| state.core.status(now));
+        let (core, params) = shared.with(|state, now| {
+            let loads = state.loads.iter().map(|(circuit, load)| (*circuit, load.percent()));
+            let hot = state.params.iter().filter(|(_, params)| shared.proving.is_hot(params));
+            let facts = ParamsFacts { loads: loads.collect(), hot: hot.map(|(circuit, _)| *circuit).collect() };
+            (state.core.status(now), facts)
+        });
         let lifecycle = shared.lifecycle.borrow().clone();
         let uptime = shared.started_at.elapsed();
-        status::compose(core, &shared.facts(), lifecycle, uptime, &shared.ids)
+        status::compose(core, params, &shared.facts(), lifecycle, uptime, &shared.ids)
     }
 
     /// Counters and histograms in Prometheus text exposition format, from memory.
@@ -282,9 +288,16 @@ impl<P: Proving> Engine<P> {
         &self.handle.shared.budget
     }
 
-    /// Releases a circuit's parameters: at once, or when the last running job that holds them ends.
+    /// Releases a circuit's parameters: at once, or when the last running job that holds them ends. A load that no job
+    /// waits for is cancelled.
     pub fn evict(&self, circuit: CircuitId) -> Evicted {
-        self.handle.shared.with(|state, _| state.core.evict(circuit))
+        self.handle.shared.with(|state, _| {
+            let evicted = state.core.evict(circuit);
+            if let (true, Some(load)) = (evicted.cancels_load, state.loads.get(&circuit)) {
+                load.cancel();
+            }
+            evicted
+        })
     }
 
     /// Says what the engine is at while it starts ([`Lifecycle::Starting`]), and that it is ready

@@ -21,7 +21,7 @@ use crate::{
         ledger::Run,
     },
     memory::Budget,
-    proving::{Attempt, DeviceInfo, ParamsSize, Proving},
+    proving::{Attempt, DeviceInfo, Load, ParamsSize, Proving},
     store::StoreEvent,
 };
 
@@ -58,6 +58,8 @@ pub(super) struct State<P: Proving> {
     pub(super) handover: HashMap<Run, P::Assignment>,
     /// The attempts that somebody works at.
     pub(super) running: HashMap<Run, Arc<Attempt>>,
+    /// Loads under way.
+    pub(super) loads: HashMap<CircuitId, Arc<Load>>,
     /// Who asked for parameters ahead of any job.
     pub(super) preloads: HashMap<CircuitId, Vec<oneshot::Sender<Result<Duration, String>>>>,
     /// Jobs that end from now on end for this life only: the store keeps them as unfinished.
@@ -128,6 +130,7 @@ impl<P: Proving> Shared<P> {
             params: HashMap::new(),
             handover: HashMap::new(),
             running: HashMap::new(),
+            loads: HashMap::new(),
             preloads: HashMap::new(),
             suspending: false,
             stopping: false,
@@ -376,9 +379,10 @@ impl<P: Proving> Shared<P> {
 
     /// Loads parameters on a thread of their own: no job of another circuit waits for it.
     fn start_load(self: &Arc<Self>, circuit: CircuitId) {
-        let shared = self.clone();
+        let (shared, load) = (self.clone(), Arc::new(Load::default()));
+        self.with(|state, _| state.loads.insert(circuit, load.clone()));
         let started = thread::Builder::new().name(format!("cuzk-load-{circuit}")).spawn(move || {
-            let loaded = caught("loading", || shared.proving.load_params(circuit));
+            let loaded = caught("loading", || shared.proving.load_params(circuit, &load));
             shared.report_load(circuit, loaded.and_then(|result| result));
         });
         if let Err(error) = started {
@@ -394,6 +398,7 @@ impl<P: Proving> Shared<P> {
             Err(reason) => tracing::error!(%circuit, reason, "parameters not loaded"),
         }
         self.with(|state, now| {
+            state.loads.remove(&circuit);
             let outcome = result.map(|(params, size)| {
                 state.params.insert(circuit, Arc::new(params));
                 size

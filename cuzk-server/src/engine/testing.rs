@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashSet,
-    sync::{Arc, Condvar, Mutex},
+    sync::{Arc, Condvar, Mutex, atomic::Ordering},
     time::Duration,
 };
 
@@ -13,8 +13,8 @@ use super::{Engine, Submission};
 use crate::{
     core::job::Priority,
     proving::{
-        Attempt, DeviceInfo, ParamsSize, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, ProvingError,
-        Refusal,
+        Attempt, DeviceInfo, Load, ParamsSize, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving,
+        ProvingError, Refusal,
     },
 };
 
@@ -100,7 +100,10 @@ pub(crate) struct Assignment {
 }
 
 /// Counted by the fake, so that tests see when they are released.
-pub(crate) struct Params(#[expect(dead_code, reason = "counts the parameters in memory")] Arc<()>);
+pub(crate) struct Params {
+    circuit: CircuitId,
+    _alive: Arc<()>,
+}
 
 impl Fake {
     pub(crate) fn new(devices: usize) -> Arc<Self> {
@@ -168,14 +171,24 @@ impl Proving for Fake {
         1000
     }
 
-    fn load_params(&self, circuit: CircuitId) -> Result<(Params, ParamsSize), String> {
+    fn load_params(&self, circuit: CircuitId, load: &Load) -> Result<(Params, ParamsSize), String> {
         self.loads.lock().unwrap().push(circuit);
         match circuit.size {
-            SectorSize::Gib32 => self.load.pass(),
+            SectorSize::Gib32 => {
+                load.report(1, 4);
+                self.load.pass();
+                if load.cancelled().load(Ordering::Relaxed) {
+                    return Err("cancelled".to_owned());
+                }
+            }
             SectorSize::Mib8 => return Err("digest mismatch".to_owned()),
             _ => {}
         }
-        Ok((Params(self.alive.clone()), ParamsSize { bytes: 1000, host_bytes: 1000 }))
+        Ok((Params { circuit, _alive: self.alive.clone() }, ParamsSize { bytes: 1000, host_bytes: 1000 }))
+    }
+
+    fn is_hot(&self, params: &Params) -> bool {
+        params.circuit.size == SectorSize::Gib32
     }
 
     fn synthesize(&self, task: &Arc<Task>, partition: usize, _: &Attempt) -> Result<Assignment, ProvingError> {

@@ -329,15 +329,35 @@ async fn parameters_load_once_and_hold_up_no_other_circuit() {
         let engine = engine.clone();
         async move { engine.preload(LARGE).await }
     });
-    let loading = "the parameters of porep-32g are being loaded".to_owned();
+    let loading = "the parameters of porep-32g are being loaded: 25 %".to_owned();
     assert!(engine.status().warnings.contains(&loading));
+    let evicted = engine.evict(LARGE);
+    assert_eq!((evicted.in_use, evicted.cancels_load), (2, false), "two jobs wait for them");
     fake.load.open();
     for job in [&first, &second] {
         assert_eq!(outcome(&engine, &job.job_id).await.status, JobStatus::Completed);
     }
     assert!(preload.await.unwrap().is_ok());
     assert!(engine.preload(LARGE).await.unwrap().already_loaded);
+    assert_eq!(engine.status().hot, [LARGE].into());
     assert_eq!(*fake.loads.lock().unwrap(), [LARGE, SMALL]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_eviction_cancels_a_load_that_no_job_waits_for() {
+    let fake = Fake::new(1);
+    let engine = start(&fake);
+    let preload = tokio::spawn({
+        let engine = engine.clone();
+        async move { engine.preload(LARGE).await }
+    });
+    fake.load.arrived(1);
+    let evicted = engine.evict(LARGE);
+    assert_eq!((evicted.was_loaded, evicted.in_use, evicted.cancels_load), (false, 0, true));
+    fake.load.open();
+    let error = preload.await.unwrap().unwrap_err();
+    assert_eq!(error.to_string(), "loading the parameters of porep-32g: cancelled");
+    assert!(engine.status().params.is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -359,7 +379,7 @@ async fn evicted_parameters_leave_memory_after_the_last_job() {
     fake.prove.arrived(1);
     assert_eq!(engine.status().params, [(SMALL, 1000, 1)]);
     let evicted = engine.evict(SMALL);
-    assert_eq!((evicted.was_loaded, evicted.freed_bytes), (true, 0));
+    assert_eq!((evicted.was_loaded, evicted.freed_bytes, evicted.in_use), (true, 0, 1));
     assert_eq!(fake.params_alive(), 1);
     fake.prove.open();
     outcome(&engine, &job.job_id).await;

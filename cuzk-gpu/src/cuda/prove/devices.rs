@@ -2,9 +2,13 @@
 //! one needs a new context.
 
 use std::{
+    collections::BTreeMap,
     fmt,
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use bellperson::groth16::Proof;
@@ -20,11 +24,12 @@ use crate::{
         gpu::{Gpu, WeakGpu},
         kernels::Kernels,
         load::LoadError,
-        plan::{BG2, Card, Config, MemoryPlan, Room, Rows, Shape},
+        plan::{BG2, Card, Config, MemoryPlan, NoPlan, Room, Rows, Shape},
         points::Checks,
     },
     device::Device,
     prover::{Blinding, DeviceError, Fault, Partition, ProveError},
+    shelf::{Budget, Footprint, Lease, Needs, NoRoom, Shelf, Tier},
     srs::{Srs, Watch},
     timing::Timings,
 };
@@ -32,10 +37,10 @@ use crate::{
 /// The devices.
 #[derive(Debug)]
 pub struct Devices {
-    slots: Vec<Slot>,
+    slots: Arc<Vec<Slot>>,
     options: DeviceOptions,
-    /// Every circuit that may have a key on a device.
-    circuits: Mutex<Vec<Weak<Circuit>>>,
+    /// Circuits so far.
+    circuits: AtomicUsize,
 }
 
 /// How devices are used.
@@ -67,24 +72,31 @@ struct Slot {
 
 #[derive(Debug)]
 enum State {
-    Open(Arc<Device<Cuda>>),
+    Open(Opened),
     /// To be opened again when nobody uses the old context any more.
     Closing(WeakGpu),
 }
 
-/// A circuit that devices can prove.
+/// A device with a context, and the circuits on it.
+#[derive(Clone, Debug)]
+struct Opened {
+    device: Arc<Device<Cuda>>,
+    /// What was free when it was opened.
+    card: Card,
+    shelf: Shelf<usize, DeviceKey>,
+    /// Of each circuit, made when it first came.
+    plans: Arc<Mutex<BTreeMap<usize, MemoryPlan>>>,
+}
+
+/// A circuit that devices can prove. When it is dropped, it leaves the devices.
 pub struct Circuit {
+    number: usize,
     host: Arc<Srs>,
     r1cs: Arc<R1cs>,
     /// Its parameter file.
     params: PathBuf,
-    /// One a device; `None` where it is not prepared.
-    keys: Vec<Mutex<Option<Arc<DeviceKey>>>>,
+    slots: Weak<Vec<Slot>>,
 }
-
-/// Plans that are tried where memory that was free is not there any more: somebody else may have taken it, or it may be in
-/// pieces.
-const SMALLER_PLANS: usize = 4;
 
 impl Devices {
     /// Opens devices. Their kernels come from where [`Kernels::from_environment`] says.
@@ -94,15 +106,15 @@ impl Devices {
     pub fn open(infos: Vec<DeviceInfo>, options: DeviceOptions) -> Result<Self, CudaError> {
         let open = |info: DeviceInfo| {
             let device = open(&info, &options)?;
-            Ok(Slot { info, state: Mutex::new(State::Open(Arc::new(device))) })
+            Ok(Slot { info, state: Mutex::new(State::Open(device)) })
         };
         let slots = infos.into_iter().map(open).collect::<Result<_, CudaError>>()?;
-        Ok(Self { slots, options, circuits: Mutex::default() })
+        Ok(Self { slots: Arc::new(slots), options, circuits: AtomicUsize::new(0) })
     }
 
     /// No device at all.
     pub fn none(options: DeviceOptions) -> Self {
-        Self { slots: Vec::new(), options, circuits: Mutex::default() }
+        Self { slots: Arc::default(), options, circuits: AtomicUsize::new(0) }
     }
 
     /// What the driver says about each.
@@ -120,6 +132,10 @@ impl Devices {
     /// # Errors
     /// It has no context.
     pub fn device(&self, device: usize) -> Result<Arc<Device<Cuda>>, ProveError> {
+        self.opened(device).map(|opened| opened.device)
+    }
+
+    fn opened(&self, device: usize) -> Result<Opened, ProveError> {
         match &*lock(&self.slots[device].state) {
             State::Open(opened) => Ok(opened.clone()),
             State::Closing(_) => Err(self.gone(device, "it has no context".to_owned())),
@@ -137,17 +153,11 @@ impl Devices {
         params: PathBuf,
         watch: &Watch<'_>,
     ) -> Result<Arc<Circuit>, String> {
-        let keys = self.slots.iter().map(|_| Mutex::new(None)).collect();
-        let circuit = Arc::new(Circuit { host, r1cs, params, keys });
-        {
-            let mut circuits = lock(&self.circuits);
-            circuits.retain(|circuit| circuit.strong_count() > 0);
-            circuits.push(Arc::downgrade(&circuit));
-        }
+        let number = self.circuits.fetch_add(1, Ordering::Relaxed);
+        let circuit = Arc::new(Circuit { number, host, r1cs, params, slots: Arc::downgrade(&self.slots) });
         for device in 0..self.slots.len() {
-            let opened = self.device(device).map_err(|e| e.to_string())?;
-            let key = self.prepare(&opened, &circuit, watch).map_err(|e| e.to_string())?;
-            *lock(&circuit.keys[device]) = Some(key);
+            let opened = self.opened(device).map_err(|e| e.to_string())?;
+            self.lease(&opened, &circuit, watch).map_err(|e| e.to_string())?;
         }
         Ok(circuit)
     }
@@ -163,15 +173,9 @@ impl Devices {
         partition: &Partition,
         blinding: Blinding,
     ) -> Result<(Proof<Bls12>, Timings), ProveError> {
-        let opened = self.device(device)?;
-        let key = {
-            let mut key = lock(&circuit.keys[device]);
-            match &*key {
-                Some(key) => key.clone(),
-                None => key.insert(self.prepare(&opened, circuit, &Watch::nobody())?).clone(),
-            }
-        };
-        opened.prove(&key, partition, blinding)
+        let opened = self.opened(device)?;
+        let key = self.lease(&opened, circuit, &Watch::nobody())?;
+        opened.device.prove(&key, partition, blinding)
     }
 
     /// Gives a device a new context: all that is on it is dropped.
@@ -183,58 +187,75 @@ impl Devices {
         let old = {
             let mut state = lock(&slot.state);
             let old = match &*state {
-                State::Open(opened) => opened.backend().gpu().downgrade(),
+                State::Open(opened) => opened.device.backend().gpu().downgrade(),
                 State::Closing(old) => old.clone(),
             };
             *state = State::Closing(old.clone());
             old
         };
-        let circuits: Vec<_> = lock(&self.circuits).iter().filter_map(Weak::upgrade).collect();
-        for circuit in circuits {
-            *lock(&circuit.keys[device]) = None;
-        }
         // A context lives as long as somebody uses it, and until then a new one would be the same.
         if old.is_in_use() {
             return Err(self.gone(device, "its old context is still in use".to_owned()));
         }
         let new = open(&slot.info, &self.options).map_err(|error| error.of_device(&slot.info.uuid))?;
-        *lock(&slot.state) = State::Open(Arc::new(new));
+        *lock(&slot.state) = State::Open(new);
         Ok(())
     }
 
-    fn prepare(
+    /// A circuit on a device, put there now if it is not. Circuits that nobody uses make room for it.
+    fn lease(
         &self,
-        opened: &Device<Cuda>,
+        opened: &Opened,
         circuit: &Circuit,
         watch: &Watch<'_>,
-    ) -> Result<Arc<DeviceKey>, ProveError> {
-        let gpu = opened.backend().gpu();
+    ) -> Result<Lease<usize, DeviceKey>, ProveError> {
+        let gpu = opened.device.backend().gpu();
         let failed = |error: CudaError| error.of_device(&gpu.info().uuid);
-        let mut card = Card::new(gpu.info(), gpu.free_memory().map_err(failed)?);
+        let plan = self.plan(opened, circuit).map_err(|error| failed(gpu.misuse(error.to_string())))?;
+        let hot = Footprint { device: plan.device_bytes() as u64, host: plan.pinned_bytes() as u64 };
+        let needs = Needs { warm: Footprint::default(), hot };
+        let DeviceOptions { checks, readers, .. } = self.options;
+        let lease = opened.shelf.lease(circuit.number, needs, || {
+            tracing::info!("{}:\n{plan}", gpu.label());
+            let source = Source { path: &circuit.params, checks, readers, watch };
+            let key = DeviceKey::new(gpu, plan.clone(), &source, circuit.host.clone(), circuit.r1cs.clone());
+            key.map_err(|error| match error {
+                LoadError::Device(error) => Unloaded::Failed(failed(error)),
+                LoadError::File(error) => Unloaded::Failed(ProveError::Input(error.to_string())),
+            })
+        });
+        lease.map_err(|error| match error {
+            Unloaded::Failed(error) => error,
+            Unloaded::NoRoom(error) => failed(gpu.misuse(error.to_string())),
+        })
+    }
+
+    fn plan(&self, opened: &Opened, circuit: &Circuit) -> Result<MemoryPlan, NoPlan> {
+        if let Some(plan) = lock(&opened.plans).get(&circuit.number) {
+            return Ok(plan.clone());
+        }
         let r1cs = &circuit.r1cs;
         let shape = Shape::of(r1cs, Room::for_bits(r1cs.num_variables(), r1cs.num_constraints()));
-        let DeviceOptions { checks, readers, .. } = self.options;
-        let source = Source { path: &circuit.params, checks, readers, watch };
-        for smaller in (0..SMALLER_PLANS).rev() {
-            let plan = MemoryPlan::choose(&shape, &card, &self.options.config());
-            let plan = plan.map_err(|error| failed(gpu.misuse(error.to_string())))?;
-            tracing::info!("{}:\n{plan}", gpu.label());
-            match DeviceKey::new(gpu, plan, &source, circuit.host.clone(), circuit.r1cs.clone()) {
-                Ok(key) => return Ok(Arc::new(key)),
-                Err(LoadError::Device(error @ CudaError::OutOfMemory { .. })) if smaller > 0 => {
-                    tracing::warn!("planning with less memory: {error}");
-                    card.memory -= card.memory / 8;
-                }
-                Err(LoadError::Device(error)) => return Err(failed(error)),
-                Err(LoadError::File(error)) => return Err(ProveError::Input(error.to_string())),
-            }
-        }
-        unreachable!("the last round returns")
+        let plan = MemoryPlan::choose(&shape, &opened.card, &self.options.config())?;
+        lock(&opened.plans).insert(circuit.number, plan.clone());
+        Ok(plan)
     }
 
     fn gone(&self, device: usize, what: String) -> ProveError {
         let info = &self.slots[device].info;
         DeviceError { device: info.uuid.clone(), fault: Fault::Gone, what: format!("{info}: {what}") }.into()
+    }
+}
+
+/// Why a circuit is not on a device.
+enum Unloaded {
+    NoRoom(NoRoom<usize>),
+    Failed(ProveError),
+}
+
+impl From<NoRoom<usize>> for Unloaded {
+    fn from(error: NoRoom<usize>) -> Self {
+        Self::NoRoom(error)
     }
 }
 
@@ -251,15 +272,47 @@ impl DeviceOptions {
     }
 }
 
+impl Circuit {
+    /// Whether a device has it.
+    pub fn is_on_a_device(&self) -> bool {
+        self.opened().iter().any(|opened| opened.shelf.tier(self.number) == Tier::Hot)
+    }
+
+    /// The devices that have a context.
+    fn opened(&self) -> Vec<Opened> {
+        let slots = self.slots.upgrade();
+        let slots = slots.iter().flat_map(|slots| slots.iter());
+        let opened = |slot: &Slot| match &*lock(&slot.state) {
+            State::Open(opened) => Some(opened.clone()),
+            State::Closing(_) => None,
+        };
+        slots.filter_map(opened).collect()
+    }
+}
+
+impl Drop for Circuit {
+    fn drop(&mut self) {
+        for opened in self.opened() {
+            opened.shelf.evict(self.number);
+            lock(&opened.plans).remove(&self.number);
+        }
+    }
+}
+
 impl fmt::Debug for Circuit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Circuit({} constraints)", self.r1cs.num_constraints())
     }
 }
 
-fn open(info: &DeviceInfo, options: &DeviceOptions) -> Result<Device<Cuda>, CudaError> {
+fn open(info: &DeviceInfo, options: &DeviceOptions) -> Result<Opened, CudaError> {
     let gpu = Gpu::open(info.clone(), Kernels::from_environment())?;
-    Ok(Device::new(Cuda::new(gpu, options.finish.clone())))
+    let card = Card::new(info, gpu.free_memory()?);
+    let most = options.vram_limit.map_or(card.memory, |limit| limit.min(card.memory));
+    let budget =
+        Footprint { device: most.saturating_sub(options.vram_reserve) as u64, host: options.pinned_limit as u64 };
+    let device = Arc::new(Device::new(Cuda::new(gpu, options.finish.clone())));
+    Ok(Opened { device, card, shelf: Shelf::new(Budget(budget)), plans: Arc::default() })
 }
 
 /// Poison is ignored: what the mutexes here guard is replaced whole.

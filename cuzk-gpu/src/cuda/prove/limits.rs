@@ -53,16 +53,18 @@ fn run(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String> {
         ("nothing streamed, b_g2 too", BG2::Gpu, None),
     ] {
         let all = Config { b_g2, ..config(2) };
-        let limited = match (more, MemoryPlan::choose(&shape, &card, &Config { vram_limit: Some(0), ..all })) {
-            (None, _) => all,
-            // The smallest plan has b_g2 on the CPU; with its buffers, on the device.
+        let plan = match (more, MemoryPlan::choose(&shape, &card, &Config { vram_limit: Some(0), ..all })) {
+            (None, _) => MemoryPlan::choose(&shape, &card, &all).map_err(|e| text(&e))?,
             (Some(more), Err(NoPlan::Device { needed, .. })) => {
-                let buffers = if b_g2 == BG2::Gpu { 600 << 20 } else { 0 };
-                Config { vram_limit: Some(needed + more + buffers + all.reserve), ..all }
+                // The smallest plan has b_g2 on the CPU.
+                let limits = (0..64).map(|i| needed + more + all.reserve + (i << 24));
+                let plans = limits.map(|limit| Config { vram_limit: Some(limit), ..all });
+                let mut plans = plans.filter_map(|config| MemoryPlan::choose(&shape, &card, &config).ok());
+                let wanted = |plan: &MemoryPlan| plan.b_g2.is_some() == (b_g2 == BG2::Gpu);
+                plans.find(wanted).ok_or_else(|| format!("{name}: no plan"))?
             }
             (Some(_), other) => return Err(format!("a plan without memory: {other:?}")),
         };
-        let plan = MemoryPlan::choose(&shape, &card, &limited).map_err(|e| text(&e))?;
         let whole = plan.vectors().filter(|vector| vector.is_resident()).count();
         let size =
             format!("{} of {} queries, {:.2} GB", whole, plan.vectors().count(), plan.device_bytes() as f64 / 1e9);
