@@ -6,6 +6,7 @@ pub mod engine;
 pub mod grpc;
 pub mod metrics;
 pub mod proving;
+pub mod store;
 
 pub use config::EngineConfig;
 pub use engine::{

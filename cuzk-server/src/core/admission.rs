@@ -158,16 +158,21 @@ impl Core {
         }
         let key = JobKey(self.next_key);
         self.next_key += 1;
-        let identity = new.identity;
         let mut job = Job::accepted(new, now);
         job.note_interest(interest);
+        self.metrics.submission(SubmissionResult::Accepted);
+        self.enqueue(key, job, now);
+        Ok(Ticket { key, kind: TicketKind::New, queue_position: self.queue_position(key) })
+    }
+
+    /// Puts a job into the tables.
+    pub(super) fn enqueue(&mut self, key: JobKey, job: Job, now: Instant) {
+        let identity = job.identity;
         self.order.insert((Reverse(job.priority), key));
         self.by_identity.insert(identity, key);
-        self.metrics.submission(SubmissionResult::Accepted);
         self.metrics.accepted(job.circuit.kind);
         self.jobs.insert(key, job);
         self.supersede_others(&identity, key, now);
-        Ok(Ticket { key, kind: TicketKind::New, queue_position: self.queue_position(key) })
     }
 
     /// The new job `key` makes the other unfinished jobs of its request id out of date. They stop, except those that
@@ -227,7 +232,7 @@ impl Core {
 }
 
 impl Job {
-    fn accepted(new: NewJob, now: Instant) -> Self {
+    pub(super) fn accepted(new: NewJob, now: Instant) -> Self {
         Self {
             identity: new.identity,
             label: new.label,
@@ -237,6 +242,7 @@ impl Job {
             partition_bytes: new.partition_bytes,
             partitions: vec![Partition::new(); new.partitions.max(1)],
             accepted: now,
+            held: false,
             started: None,
             waiting_since: now,
             waiters: 0,

@@ -161,6 +161,8 @@ pub(super) struct Job {
     pub(super) partition_bytes: u64,
     pub(super) partitions: Vec<Partition>,
     pub(super) accepted: Instant,
+    /// Not to be worked at yet: a store has still to keep it, or its request has still to be read back.
+    pub(super) held: bool,
     /// When the first synthesis began: the border between queued and running.
     pub(super) started: Option<Instant>,
     /// When it was accepted or last promoted.

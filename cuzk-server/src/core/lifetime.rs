@@ -52,6 +52,11 @@ impl Core {
         }
     }
 
+    /// Ends a job as failed before anything was done for it.
+    pub fn give_up(&mut self, key: JobKey, reason: String, now: Instant) {
+        self.fail(key, reason, now);
+    }
+
     /// From now on no new jobs.
     pub fn begin_drain(&mut self) {
         self.draining = true;
@@ -173,12 +178,16 @@ impl Core {
         }
     }
 
-    fn forget_old(&mut self, now: Instant) {
-        for (key, identity) in self.finished.prune(now) {
+    pub(super) fn forget_old(&mut self, now: Instant) {
+        let forgotten = self.finished.prune(now);
+        for (key, identity) in &forgotten {
             // The identity may belong to a later attempt by now.
-            if self.by_identity.get(&identity) == Some(&key) {
-                self.by_identity.remove(&identity);
+            if self.by_identity.get(identity) == Some(key) {
+                self.by_identity.remove(identity);
             }
+        }
+        if !forgotten.is_empty() {
+            self.effects.push(Effect::Forgotten(forgotten.into_iter().map(|(key, _)| key).collect()));
         }
     }
 }

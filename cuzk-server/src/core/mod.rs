@@ -8,6 +8,7 @@
 //! * [`ledger`], [`params`]: host memory, and the proving parameters in it
 //! * `admission`: submit, attach, replay, supersede, refuse
 //! * `pipeline`: which partition is synthesized and proven next, and what its result means
+//! * `restore`: jobs that wait to be kept, and those that come back after a restart
 //! * `lifetime`: waiters, cancellation, time-outs, the end of a job
 
 mod admission;
@@ -18,6 +19,7 @@ pub mod ledger;
 mod lifetime;
 pub mod params;
 mod pipeline;
+mod restore;
 #[cfg(test)]
 mod simulation;
 #[cfg(test)]
@@ -79,6 +81,8 @@ pub enum Effect {
         /// The client's name for it, fit for a log.
         label: String,
     },
+    /// The outcomes of these jobs are not kept any longer.
+    Forgotten(Vec<JobKey>),
     /// Drop a synthesized partition from the hand-over.
     Discard {
         /// Of which job.

@@ -253,7 +253,7 @@ impl Core {
         let mut next = None;
         for &(_, key) in &self.order {
             let job = &self.jobs[&key]; // `order` holds the keys of `jobs`
-            let Some(partition) = job.first_at(Stage::Waiting) else { continue };
+            let Some(partition) = job.first_at(Stage::Waiting).filter(|_| !job.held) else { continue };
             match self.params.get(job.circuit) {
                 ParamsState::Loaded { .. } => {
                     next = Some((key, partition));

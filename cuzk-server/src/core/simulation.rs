@@ -204,7 +204,8 @@ impl World {
         let chosen = &self.core.jobs[&order.job];
         for (key, job) in &self.core.jobs {
             let before = (job.priority, std::cmp::Reverse(*key)) > (chosen.priority, std::cmp::Reverse(order.job));
-            let able = self.loaded.contains(&job.circuit) && job.first_at(super::job::Stage::Waiting).is_some();
+            let able =
+                !job.held && self.loaded.contains(&job.circuit) && job.first_at(super::job::Stage::Waiting).is_some();
             assert!(!(before && able), "{key:?} goes before {order:?}");
         }
         self.synthesizing.push(order);
@@ -248,7 +249,7 @@ impl World {
                     assert!(self.loading.insert(circuit), "one load at a time");
                 }
                 Effect::DropParams(circuit) => assert!(self.loaded.remove(&circuit)),
-                Effect::Started { .. } | Effect::Retried { .. } | Effect::Stalled { .. } => {}
+                Effect::Started { .. } | Effect::Retried { .. } | Effect::Stalled { .. } | Effect::Forgotten(_) => {}
             }
         }
     }

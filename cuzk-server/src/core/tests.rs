@@ -43,13 +43,13 @@ pub(super) fn identity(request: u8, payload: u8) -> Identity {
 }
 
 /// A core, a clock, and shorthands.
-struct Bench {
-    core: Core,
-    now: Instant,
+pub(super) struct Bench {
+    pub(super) core: Core,
+    pub(super) now: Instant,
 }
 
 impl Bench {
-    fn new(limits: Limits, devices: usize) -> Self {
+    pub(super) fn new(limits: Limits, devices: usize) -> Self {
         let devices = (0..devices).map(|n| format!("gpu-{n}")).collect();
         let mut bench = Self { core: Core::new(limits, devices), now: Instant::now() };
         bench.core.request_params(CIRCUIT, bench.now);
@@ -58,20 +58,20 @@ impl Bench {
         bench
     }
 
-    fn pass(&mut self, time: Duration) {
+    pub(super) fn pass(&mut self, time: Duration) {
         self.now += time;
         self.core.handle_time(self.now);
     }
 
-    fn submit(&mut self, new: NewJob, interest: Interest) -> Result<Ticket, Refused> {
+    pub(super) fn submit(&mut self, new: NewJob, interest: Interest) -> Result<Ticket, Refused> {
         self.core.submit(new, interest, self.now)
     }
 
-    fn accept(&mut self, new: NewJob) -> JobKey {
+    pub(super) fn accept(&mut self, new: NewJob) -> JobKey {
         self.submit(new, Interest::Detached).unwrap().key
     }
 
-    fn synth(&mut self) -> Option<(JobKey, usize)> {
+    pub(super) fn synth(&mut self) -> Option<(JobKey, usize)> {
         self.core.poll_synthesis(self.now).map(|o| (o.job, o.partition))
     }
 
@@ -90,7 +90,7 @@ impl Bench {
     }
 
     /// Runs everything to its end on device 0, with proofs filled with `fill`.
-    fn finish_all(&mut self, fill: u8) {
+    pub(super) fn finish_all(&mut self, fill: u8) {
         loop {
             let mut idle = true;
             while let Some(order) = self.synth() {
@@ -120,12 +120,12 @@ impl Bench {
             .collect()
     }
 
-    fn outcome(&self, key: JobKey) -> Arc<Outcome> {
+    pub(super) fn outcome(&self, key: JobKey) -> Arc<Outcome> {
         self.core.outcome(key).expect("the job has ended")
     }
 }
 
-fn job(request: u8, payload: u8) -> NewJob {
+pub(super) fn job(request: u8, payload: u8) -> NewJob {
     NewJob {
         identity: identity(request, payload),
         label: format!("r{request}"),

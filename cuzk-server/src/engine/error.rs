@@ -5,6 +5,7 @@ use cuzk_synth::circuit::CircuitId;
 use crate::{
     core::{Refused, identity::log_label},
     proving::Refusal,
+    store::StoreError,
 };
 
 /// A refusal or failure of one call. A proof that fails is none: that is an outcome of its job.
@@ -29,6 +30,9 @@ pub enum EngineError {
         /// Why, with path and remedy.
         reason: String,
     },
+    /// The request is right, but could not be kept, so it is not taken either.
+    #[error("the job store takes no jobs: {0}; running jobs go on, retry later")]
+    NotKept(StoreError),
     /// The engine has been stopped.
     #[error("the daemon has stopped")]
     Stopped,

@@ -42,6 +42,12 @@ pub(super) fn refused(request_id: &str, error: &EngineError) {
     debug!(request = log_label(request_id), %error, "request refused");
 }
 
+pub(super) fn resumed(jobs: usize, took: Duration) {
+    if jobs > 0 {
+        info!(jobs, took_ms = took.as_millis() as u64, "jobs of an earlier life resumed");
+    }
+}
+
 pub(super) fn started(job: &str, request: &str, queue_wait: Duration) {
     info!(job, request, queue_wait_ms = queue_wait.as_millis() as u64, "job started");
 }

@@ -4,6 +4,7 @@
 //! * `workers`: the synthesis, prover and housekeeping threads
 //! * `admission`: from a request to a job, on a blocking thread
 //! * `waiter`: a client that waits
+//! * `keep`: jobs that outlive the process, in a [`JobStore`]
 //! * `ids`: job ids as clients see them
 //! * `facts`: what the devices and files looked like a moment ago
 //!
@@ -14,6 +15,7 @@ mod admission;
 mod error;
 mod facts;
 mod ids;
+mod keep;
 mod log;
 mod panics;
 mod shared;
@@ -44,7 +46,9 @@ use crate::{
     },
     metrics,
     proving::{ProofRequest, Proving},
+    store::{JobStore, StoreError},
 };
+use keep::Keeper;
 use shared::Shared;
 use waiter::Waiter;
 
@@ -111,8 +115,10 @@ pub struct Preloaded {
 /// How a drain went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DrainReport {
-    /// Jobs that were cancelled because time was over.
+    /// Jobs that were cancelled because time was over, and have to be submitted again.
     pub cancelled: usize,
+    /// Jobs that were stopped because time was over, and go on after the next start.
+    pub suspended: usize,
 }
 
 /// What the engine is doing with its life.
@@ -132,9 +138,32 @@ impl<P: Proving> Engine<P> {
     /// # Panics
     /// If the machine refuses to start threads.
     pub fn start(config: EngineConfig, proving: Arc<P>) -> Self {
+        Self::run(&config, Shared::new(&config, proving, None, None))
+    }
+
+    /// As [`Self::start`], with jobs that outlive the process. What the store holds is taken back: finished jobs are
+    /// answered at once, unfinished ones are queued again as soon as their requests have been read, in the background.
+    ///
+    /// # Panics
+    /// If the machine refuses to start threads.
+    pub fn start_with_store(
+        config: EngineConfig,
+        proving: Arc<P>,
+        store: Arc<dyn JobStore>,
+    ) -> Result<Self, StoreError> {
+        let (recovered, keeper) = Keeper::open(store)?;
+        let ids = keep::ids(&recovered);
+        let engine = Self::run(&config, Shared::new(&config, proving, Some(ids), Some(keeper)));
+        let shared = engine.handle.shared.clone();
+        let jobs = keep::restore(&shared, recovered);
+        workers::spawn("cuzk-resume".to_owned(), move || keep::reread(&shared, jobs));
+        Ok(engine)
+    }
+
+    fn run(config: &EngineConfig, shared: Shared<P>) -> Self {
+        let shared = Arc::new(shared);
         let admissions = Arc::new(Semaphore::new(config.admit_threads.max(1)));
-        let shared = Arc::new(Shared::new(&config, proving));
-        let facts = workers::start(&shared, &config);
+        let facts = workers::start(&shared, config);
         Self { handle: Arc::new(Handle { shared, admissions, _facts: facts }) }
     }
 
@@ -248,8 +277,8 @@ impl<P: Proving> Engine<P> {
         self.handle.shared.lifecycle.subscribe()
     }
 
-    /// Takes no new jobs from now on, waits until the accepted ones have ended, and cancels what is left when the time
-    /// is over. Dropping the future lifts neither: calling it again with less time shortens the wait.
+    /// Takes no new jobs from now on, waits until the accepted ones have ended, and stops what is left when the time
+    /// is over: for good if jobs live in memory only, until the next start if a store keeps them. Dropping the future lifts neither: calling it again with less time shortens the wait.
     pub async fn drain(&self, at_most: Duration) -> DrainReport {
         let shared = &self.handle.shared;
         shared.with(|state, _| state.core.begin_drain());
@@ -257,9 +286,16 @@ impl<P: Proving> Engine<P> {
         let mut unfinished = shared.unfinished.subscribe();
         // `is_ok` at once: what is in the result holds the channel's lock, which the next change needs.
         let all_ended = tokio::time::timeout(at_most, unfinished.wait_for(|jobs| *jobs == 0)).await.is_ok();
-        let cancelled = if all_ended { 0 } else { *shared.unfinished.borrow() };
-        shared.with(|state, now| state.core.cancel_all("the daemon is shutting down: submit it again", now));
-        DrainReport { cancelled }
+        let left = if all_ended { 0 } else { *shared.unfinished.borrow() };
+        shared.stop_jobs("the daemon is shutting down");
+        let flushing = shared.clone();
+        let flushed = tokio::task::spawn_blocking(move || flushing.keeper.as_ref().map(Keeper::flush));
+        // A panic in the store: what it lost runs again after the next start.
+        let _ = flushed.await;
+        match shared.keeper {
+            Some(_) => DrainReport { cancelled: 0, suspended: left },
+            None => DrainReport { cancelled: left, suspended: 0 },
+        }
     }
 
     /// The first half of [`Self::submit`] and [`Self::prove`]: when it returns, the payload has been parsed.

@@ -10,7 +10,7 @@ use std::{
 use cuzk_synth::circuit::{CircuitId, CircuitKind};
 use tokio::sync::{oneshot, watch};
 
-use super::{Lifecycle, facts::Facts, ids::JobIds, log, panics::caught, unix_millis, waiter::Waiter};
+use super::{Lifecycle, facts::Facts, ids::JobIds, keep::Keeper, log, panics::caught, unix_millis, waiter::Waiter};
 use crate::{
     config::EngineConfig,
     core::{
@@ -19,12 +19,15 @@ use crate::{
         job::{JobKey, Outcome},
     },
     proving::Proving,
+    store::StoreEvent,
 };
 
 /// What all threads of an engine share.
 pub(super) struct Shared<P: Proving> {
     pub(super) proving: Arc<P>,
     pub(super) ids: JobIds,
+    /// Where jobs are kept through a crash, if they are.
+    pub(super) keeper: Option<Keeper>,
     pub(super) started_at: Instant,
     pub(super) lifecycle: watch::Sender<Lifecycle>,
     /// The number of unfinished jobs.
@@ -49,6 +52,8 @@ pub(super) struct State<P: Proving> {
     pub(super) handover: HashMap<(JobKey, usize), P::Assignment>,
     /// Who asked for parameters ahead of any job.
     pub(super) preloads: HashMap<CircuitId, Vec<oneshot::Sender<Result<Duration, String>>>>,
+    /// Jobs that end from now on end for this life only: the store keeps them as unfinished.
+    pub(super) suspending: bool,
     /// Threads end when they see it.
     stopping: bool,
 }
@@ -56,7 +61,10 @@ pub(super) struct State<P: Proving> {
 /// An unfinished job's task and where its outcome goes.
 pub(super) struct Live<P: Proving> {
     pub(super) kind: CircuitKind,
-    pub(super) task: Arc<P::Task>,
+    /// `None` as long as the request of a job of an earlier life is not read back; the core holds it then.
+    pub(super) task: Option<Arc<P::Task>>,
+    /// Whether the store has it: what becomes of it is told to the store then.
+    pub(super) kept: bool,
     pub(super) outcome: watch::Sender<Option<Arc<Outcome>>>,
     /// Retries that were logged at warn.
     retries_logged: u32,
@@ -73,7 +81,7 @@ enum After<P: Proving> {
 }
 
 enum Garbage<P: Proving> {
-    Task { _task: Arc<P::Task> },
+    Task { _task: Option<Arc<P::Task>> },
     Assignment { _assignment: P::Assignment },
     Params { _params: Arc<P::Params> },
 }
@@ -82,7 +90,7 @@ enum Garbage<P: Proving> {
 const LOUD_RETRIES: u32 = 2;
 
 impl<P: Proving> Shared<P> {
-    pub(super) fn new(config: &EngineConfig, proving: Arc<P>) -> Self {
+    pub(super) fn new(config: &EngineConfig, proving: Arc<P>, ids: Option<JobIds>, keeper: Option<Keeper>) -> Self {
         let facts = Facts::gather(&*proving).unwrap_or_default();
         let device_ids: Vec<String> = facts.devices.iter().map(|d| d.id.clone()).collect();
         let provers: usize = facts.devices.iter().map(|d| provers(d.workers, config)).sum();
@@ -107,11 +115,13 @@ impl<P: Proving> Shared<P> {
             params: HashMap::new(),
             handover: HashMap::new(),
             preloads: HashMap::new(),
+            suspending: false,
             stopping: false,
         };
         Self {
             proving,
-            ids: JobIds::new(unix_millis(), rand::random()),
+            ids: ids.unwrap_or_else(|| JobIds::new(unix_millis(), rand::random())),
+            keeper,
             started_at: Instant::now(),
             lifecycle: watch::Sender::new(Lifecycle::Serving),
             unfinished: watch::Sender::new(0),
@@ -159,6 +169,15 @@ impl<P: Proving> Shared<P> {
         }
     }
 
+    /// Waits until a job is not held any more. `false`: it ended while it was, so nobody keeps it.
+    pub(super) fn wait_released(&self, key: JobKey) -> bool {
+        let mut state = self.lock();
+        while state.core.is_held(key) {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.core.is_unfinished(key)
+    }
+
     /// Lets the core do what time brings, until the engine stops.
     pub(super) fn keep_house(self: &Arc<Self>) {
         let mut state = self.lock();
@@ -186,10 +205,20 @@ impl<P: Proving> Shared<P> {
 
     /// Cancels every job and lets the threads end.
     pub(super) fn stop(self: &Arc<Self>) {
+        self.stop_jobs("the daemon has stopped");
+        self.with(|state, _| state.stopping = true);
+    }
+
+    /// Takes no jobs any more, and ends all there are: for this life only, if a store keeps them.
+    pub(super) fn stop_jobs(self: &Arc<Self>, why: &str) {
+        let remedy = match self.keeper {
+            Some(_) => "it goes on after the next start, ask again then",
+            None => "submit it again",
+        };
         self.with(|state, now| {
             state.core.begin_drain();
-            state.core.cancel_all("the daemon has stopped: submit it again", now);
-            state.stopping = true;
+            state.suspending = true;
+            state.core.cancel_all(&format!("{why}: {remedy}"), now);
         });
     }
 
@@ -229,6 +258,9 @@ impl<P: Proving> Shared<P> {
                 Effect::Ended { outcome, label } => {
                     if let Some(live) = state.live.remove(&outcome.key) {
                         live.outcome.send_replace(Some(outcome.clone()));
+                        if live.kept && !state.suspending {
+                            self.tell_keeper(StoreEvent::Ended(outcome.clone()));
+                        }
                         after.push(After::free(Garbage::Task { _task: live.task }));
                     }
                     let id = self.ids.text(outcome.key);
@@ -251,6 +283,9 @@ impl<P: Proving> Shared<P> {
                     let (id, place) = (self.ids.text(job), state.core.place(place));
                     after.push(After::Log(Box::new(move || log::stalled(&id, partition, &place, age))));
                 }
+                Effect::Forgotten(jobs) => {
+                    jobs.into_iter().for_each(|job| self.tell_keeper(StoreEvent::Forgotten(job)))
+                }
                 Effect::LoadParams(circuit) => after.push(After::Load(circuit)),
                 Effect::DropParams(circuit) => {
                     if let Some(params) = state.params.remove(&circuit) {
@@ -262,6 +297,12 @@ impl<P: Proving> Shared<P> {
         let unfinished = state.core.unfinished();
         self.unfinished.send_if_modified(|n| std::mem::replace(n, unfinished) != unfinished);
         after
+    }
+
+    fn tell_keeper(&self, event: StoreEvent) {
+        if let Some(keeper) = &self.keeper {
+            keeper.tell(event);
+        }
     }
 
     fn finish(self: &Arc<Self>, after: Vec<After<P>>) {
@@ -326,8 +367,9 @@ impl<P: Proving> State<P> {
 }
 
 impl<P: Proving> Live<P> {
-    pub(super) fn new(kind: CircuitKind, task: P::Task) -> Self {
-        Self { kind, task: Arc::new(task), outcome: watch::Sender::new(None), retries_logged: 0 }
+    pub(super) fn new(kind: CircuitKind, task: Option<P::Task>) -> Self {
+        let task = task.map(Arc::new);
+        Self { kind, task, kept: false, outcome: watch::Sender::new(None), retries_logged: 0 }
     }
 
     fn may_log_retry(&mut self) -> bool {

@@ -42,7 +42,7 @@ pub(super) fn start<P: Proving>(shared: &Arc<Shared<P>>, config: &EngineConfig) 
     stop
 }
 
-fn spawn(name: String, work: impl FnOnce() + Send + 'static) {
+pub(super) fn spawn(name: String, work: impl FnOnce() + Send + 'static) {
     let started = thread::Builder::new().name(name.clone()).spawn(work);
     if let Err(error) = started {
         panic!("cannot start thread {name}: {error}");
@@ -83,12 +83,12 @@ fn synthesize_all<P: Proving>(shared: &Arc<Shared<P>>) {
 
 fn take_synthesis<P: Proving>(state: &mut State<P>, now: Instant) -> Option<(SynthesisOrder, Arc<P::Task>)> {
     let order = state.core.poll_synthesis(now)?;
-    let Some(live) = state.live.get(&order.job) else {
+    let Some(task) = state.live.get(&order.job).and_then(|live| live.task.clone()) else {
         let failure = SynthesisFailure("internal error: the job has no task".to_owned());
         state.core.handle_synthesized(order, Err(failure), Duration::ZERO, now);
         return None;
     };
-    Some((order, live.task.clone()))
+    Some((order, task))
 }
 
 /// All that a prover needs of one partition.
@@ -126,7 +126,7 @@ fn prove_all<P: Proving>(shared: &Arc<Shared<P>>, device: usize) {
 
 fn take_proof<P: Proving>(state: &mut State<P>, device: usize, now: Instant) -> Option<ProofWork<P>> {
     let order = state.core.poll_proof(device, now)?;
-    let task = state.live.get(&order.job).map(|live| live.task.clone());
+    let task = state.live.get(&order.job).and_then(|live| live.task.clone());
     let params = state.params.get(&order.circuit).cloned();
     let assignment = state.handover.remove(&(order.job, order.partition));
     let (Some(task), Some(params), Some(assignment)) = (task, params, assignment) else {

@@ -22,6 +22,7 @@ pub(super) fn status(error: &EngineError) -> Status {
         EngineError::NoRoom(Refused::Draining) => (Code::Unavailable, None),
         EngineError::UnknownJob(_) => (Code::NotFound, None),
         EngineError::ParamsLoad { .. } => (Code::FailedPrecondition, None),
+        EngineError::NotKept(_) => (Code::Unavailable, None),
         EngineError::Stopped => (Code::Unavailable, None),
         EngineError::Internal(_) => (Code::Internal, None),
     };
@@ -48,12 +49,13 @@ mod tests {
     use cuzk_synth::circuit::{CircuitId, SectorSize};
 
     use super::*;
+    use crate::store::StoreError;
 
     #[test]
     fn each_error_has_the_code_of_who_must_act() {
         let circuit = CircuitId::porep(SectorSize::Kib2);
         let full = Refused::QueueFull { jobs: 64, limit: 64, retry_after: Duration::from_secs(7) };
-        let cases: [(EngineError, Code); 10] = [
+        let cases: [(EngineError, Code); 11] = [
             (Refusal::invalid("miner_id", "is 1, C1 says 2").into(), Code::InvalidArgument),
             (Refusal::Unimplemented("no SnapDeals".into()).into(), Code::Unimplemented),
             (Refusal::FailedPrecondition("no file".into()).into(), Code::FailedPrecondition),
@@ -62,6 +64,7 @@ mod tests {
             (Refused::Draining.into(), Code::Unavailable),
             (EngineError::UnknownJob("x".into()), Code::NotFound),
             (EngineError::ParamsLoad { circuit, reason: "digest".into() }, Code::FailedPrecondition),
+            (EngineError::NotKept(StoreError("disk full".into())), Code::Unavailable),
             (EngineError::Stopped, Code::Unavailable),
             (EngineError::Internal("it".into()), Code::Internal),
         ];
