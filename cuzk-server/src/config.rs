@@ -39,9 +39,10 @@ impl Default for EngineConfig {
             max_queued_jobs: 64,
             max_queued_bytes: 4 << 30,
             memory_budget: 16 << 30,
-            retain_finished: 256,
+            retain_finished: 4096,
             retain_finished_bytes: 64 << 20,
-            retain_finished_for: Duration::from_secs(3600),
+            // A node that was away for some days finds its proofs.
+            retain_finished_for: Duration::from_secs(7 * 24 * 3600),
             abandon_grace: Duration::from_secs(60),
             admit_threads: 2,
             promote_after: Duration::from_secs(30 * 60),

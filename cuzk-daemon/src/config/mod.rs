@@ -22,9 +22,9 @@ pub use self::{
     layers::{OTHER_VARIABLES, Override, PARAM_CACHE_VARIABLE, Settings, Sources, merge},
     problem::{Origin, Problem, Problems, Warning},
     render::{render, summary},
-    schema::{Config, Daemon, Gpus, KEYS, Key, Limits, Logging, Memory, Scheduler, Srs, Synthesis},
+    schema::{Config, Daemon, Gpus, KEYS, Key, Limits, Logging, Memory, Scheduler, Srs, Store, Synthesis},
     setting::{Inert, OneOrMany, Setting},
-    types::{DeviceName, GpuPolicy, LogFormat, LogLevel, MemoryBudget, SocketMode},
+    types::{DamagedStore, DeviceName, GpuPolicy, LogFormat, LogLevel, MemoryBudget, SocketMode, StoreKind, StorePath},
     units::{ByteSize, Span, UnitError},
 };
 

@@ -1,6 +1,11 @@
-//! Why the store cannot be opened, and why it cannot take something while it runs.
+//! Why the store cannot be opened, and what its disk's errors mean.
 
-use std::{fmt, io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use crate::store::{StoreError, StoreErrorKind};
 
 /// Why a daemon does not start on a store. Each says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,7 +22,11 @@ pub enum OpenError {
         pid: Option<String>,
     },
     /// The folder cannot be used.
-    #[error("the job store {}: cannot {doing}: {reason}; give the daemon's user a folder of its own in store.path", folder.display())]
+    #[error(
+        "the job store {}: cannot {doing}: {reason}; see to its disk and permissions, or name another folder in \
+         store.path",
+        folder.display()
+    )]
     Folder {
         /// The store's folder.
         folder: PathBuf,
@@ -54,7 +63,7 @@ pub enum OpenError {
     },
     /// What is in the folder is not what was written there.
     #[error(
-        "the job store {} is damaged: {reason}; nothing was changed. Restore the folder from a copy, or set \
+        "the job store {} is damaged: {reason}; nothing was removed. Restore the folder from a copy, or set \
          store.if_damaged = \"move_aside\" to keep the damaged files under other names and begin with an empty store: \
          the jobs in it are then lost and must be submitted again",
         folder.display()
@@ -67,55 +76,31 @@ pub enum OpenError {
     },
 }
 
-/// Why the store did not take something. It stays usable, and tries anew with the next job.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoreError {
-    /// Whether room must be made on the disk.
-    pub kind: StoreErrorKind,
-    /// What was tried, where, and what came of it.
-    pub reason: String,
-}
-
-/// Who has to do what about a [`StoreError`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StoreErrorKind {
-    /// There is no room: it comes with time, or by an operator's hand.
-    Full,
-    /// The disk cannot be written: an operator must look at it.
-    Unwritable,
-}
-
 impl StoreError {
     pub(super) fn io(doing: &str, error: &io::Error) -> Self {
         let kind = match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
                 StoreErrorKind::Full
             }
-            _ => StoreErrorKind::Unwritable,
+            _ => StoreErrorKind::Broken,
         };
         Self { kind, reason: format!("{doing}: {error}") }
     }
 
     pub(super) fn database(error: redb::Error) -> Self {
+        let doing = "writing the database";
         match error {
-            redb::Error::Io(error) => Self::io("writing the database", &error),
-            other => Self { kind: StoreErrorKind::Unwritable, reason: format!("writing the database: {other}") },
+            redb::Error::Io(error) => Self::io(doing, &error),
+            other => Self::broken(format!("{doing}: {other}")),
         }
     }
 
-    pub(super) fn closed() -> Self {
-        Self { kind: StoreErrorKind::Unwritable, reason: "the store is closed".to_owned() }
+    pub(super) fn broken(reason: String) -> Self {
+        Self { kind: StoreErrorKind::Broken, reason }
+    }
+
+    /// Says whose disk it is.
+    pub(super) fn in_folder(self, folder: &Path) -> Self {
+        Self { reason: format!("{}: {}", folder.display(), self.reason), ..self }
     }
 }
-
-impl fmt::Display for StoreError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let remedy = match self.kind {
-            StoreErrorKind::Full => "make room on its disk",
-            StoreErrorKind::Unwritable => "look at its disk",
-        };
-        write!(f, "the job store takes no jobs: {}; {remedy}", self.reason)
-    }
-}
-
-impl std::error::Error for StoreError {}

@@ -1,4 +1,4 @@
-//! Accepted jobs, kept on a disk: what was accepted survives a crash, and what was proven is not proven again.
+//! The store on a disk: what was accepted survives a crash, and what was proven is not proven again.
 //!
 //! * `record`: what is kept of a job
 //! * `recover`: what it means at the next start: which jobs go on, which are lost, what is rubbish (pure)
@@ -24,19 +24,19 @@ mod tests;
 mod writer;
 
 use std::{
+    collections::HashMap,
     path::PathBuf,
-    sync::{Arc, mpsc},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
     thread::{self, JoinHandle},
+    time::{Duration, SystemTime},
 };
 
 use database::{Change, Database, FILE, Fault, Meta, SCHEMA};
 use disk::{Disk, Folder, SPOOL};
-pub use error::{OpenError, StoreError, StoreErrorKind};
-pub use record::{Envelope, StoredJob, StoredOutcome};
-pub use recover::Resumed;
-use recover::{Plan, payload_name, temporary_name};
+pub use error::OpenError;
+use record::{StoredJob, StoredOutcome, unix_ms};
+use recover::{Plan, Resumed, payload_name, temporary_name};
 use status::Shown;
-pub use status::StoreStatus;
 use tokio::sync::oneshot;
 use writer::{Order, Writer};
 
@@ -45,17 +45,20 @@ use crate::{
         identity::Identity,
         job::{JobKey, Outcome},
     },
-    proving::{PartitionProof, ProofRequest},
+    proving::ProofRequest,
+    store::{JobStore, KeptJob, KeptOutcome, Recovered, StoreError, StoreEvent, StoreStatus, Unfinished},
 };
 
-/// A store on disk. Clones share it; the last one that is dropped writes what is left to be written.
-#[derive(Clone, Debug)]
-pub struct Store(Arc<Inner>);
-
+/// A store on disk. When it is dropped, it writes what is left to be written.
 #[derive(Debug)]
-struct Inner {
+pub struct Store {
     disk: Arc<dyn Disk>,
+    folder: PathBuf,
     shown: Arc<Shown>,
+    /// The unfinished jobs.
+    jobs: Mutex<HashMap<JobKey, StoredJob>>,
+    /// What was found, until somebody asks for it.
+    found: Mutex<Option<Recovered>>,
     /// `None` only while it is dropped.
     orders: Option<mpsc::Sender<Order>>,
     writer: Option<JoinHandle<()>>,
@@ -70,37 +73,20 @@ pub struct StoreOptions {
     pub move_damaged_aside: bool,
 }
 
-/// A store and what was in it.
-#[derive(Debug)]
-pub struct Opened {
-    /// The store.
-    pub store: Store,
-    /// Made up when the store was made; in every job id.
-    pub id: String,
-    /// The highest job number ever given away.
-    pub last_job: u64,
-    /// Unfinished jobs, in the order of their acceptance.
-    pub resumed: Vec<Resumed>,
-    /// Ended jobs, in the order of their end.
-    pub finished: Vec<StoredOutcome>,
-}
-
 impl Store {
-    /// Opens the store in a folder and finds out what was in it. `new_id` names the store if it is made now.
+    /// Opens the store in a folder, puts it in order, and finds out what was in it.
     ///
     /// # Errors
     /// If the folder cannot be used or is in use, or what is in it is damaged or from a later version.
-    pub fn open(options: &StoreOptions, new_id: &str, now_unix_ms: u64) -> Result<Opened, OpenError> {
+    pub fn open(options: &StoreOptions) -> Result<Self, OpenError> {
         let folder = Folder::claim(&options.folder)?;
-        Self::open_on(Arc::new(folder), options, new_id, now_unix_ms)
+        let now_unix_ms = unix_ms(SystemTime::now());
+        // Either alone would do as long as the clock is right or the generator good; neither is trusted alone.
+        let new_id = format!("{now_unix_ms:x}-{:016x}", rand::random::<u64>());
+        Self::open_on(Arc::new(folder), options, &new_id, now_unix_ms)
     }
 
-    fn open_on(
-        disk: Arc<dyn Disk>,
-        options: &StoreOptions,
-        new_id: &str,
-        now_unix_ms: u64,
-    ) -> Result<Opened, OpenError> {
+    fn open_on(disk: Arc<dyn Disk>, options: &StoreOptions, new_id: &str, now_unix_ms: u64) -> Result<Self, OpenError> {
         let opened = match open_rows(&*disk, new_id, now_unix_ms) {
             Err(Fault::Damaged(reason)) if options.move_damaged_aside => {
                 move_aside(&*disk, now_unix_ms).map_err(Fault::Io).and_then(|names| {
@@ -111,114 +97,134 @@ impl Store {
             opened => opened,
         };
         let folder = options.folder.clone();
+        let failed = |doing: &str, error: std::io::Error| OpenError::Folder {
+            folder: options.folder.clone(),
+            doing: doing.to_owned(),
+            reason: error.to_string(),
+        };
         let (database, meta, plan) = opened.map_err(|fault| match fault {
-            Fault::Io(error) => OpenError::Folder { folder, doing: "open it".to_owned(), reason: error.to_string() },
-            Fault::Newer(found) => OpenError::Newer { folder, found, known: SCHEMA },
-            Fault::Damaged(reason) => OpenError::Damaged { folder, reason },
+            Fault::Io(error) => failed("open it", error),
+            Fault::Newer(found) => OpenError::Newer { folder: folder.clone(), found, known: SCHEMA },
+            Fault::Damaged(reason) => OpenError::Damaged { folder: folder.clone(), reason },
         })?;
 
         let shown = Arc::new(Shown::default());
-        let payloads = plan.resumed.iter().map(|r| (r.job.key, r.job.envelope.payload_bytes()));
-        shown.found(payloads, plan.lost.len());
+        shown.found(plan.resumed.len(), plan.lost.len());
+        let jobs = plan.resumed.iter().map(|resumed| (resumed.job.key, resumed.job.clone())).collect();
+        let found = Mutex::new(Some(recovered(meta, plan, now_unix_ms)));
         let (sender, orders) = mpsc::channel();
-        let writer = Writer { disk: disk.clone(), database, orders, shown: shown.clone(), pending: Vec::new() };
-        let writer = thread::Builder::new().name("cuzk-store".to_owned()).spawn(move || writer.run());
-        let writer = writer.map_err(|error| OpenError::Folder {
-            folder: options.folder.clone(),
-            doing: "start its thread".to_owned(),
-            reason: error.to_string(),
-        })?;
-        let store = Self(Arc::new(Inner { disk, shown, orders: Some(sender), writer: Some(writer) }));
-        let Meta { id, last_job } = meta;
-        Ok(Opened { store, id, last_job, resumed: plan.resumed, finished: plan.finished })
+        let writer = Writer {
+            disk: disk.clone(),
+            folder: folder.clone(),
+            database,
+            orders,
+            shown: shown.clone(),
+            pending: Vec::new(),
+        };
+        let writer = thread::Builder::new().name("cuzk-commit".to_owned()).spawn(move || writer.run());
+        let writer = Some(writer.map_err(|error| failed("start its thread", error))?);
+        Ok(Self { disk, folder, shown, jobs: Mutex::new(jobs), found, orders: Some(sender), writer })
     }
 
-    /// Keeps a job. When this returns, the job survives a crash. Blocking: waits for the disk.
-    ///
-    /// # Errors
-    /// If the disk does not take it. Nothing of it is left then.
-    pub fn accept(&self, job: &StoredJob, request: &ProofRequest) -> Result<(), StoreError> {
-        let Inner { disk, shown, .. } = &*self.0;
-        let temporary = format!("{SPOOL}/{}", temporary_name(job.key));
-        let payload = format!("{SPOOL}/{}", payload_name(job.key));
-        let parts: Vec<&[u8]> = record::payload_parts(request).into_iter().map(|part| part.as_ref()).collect();
-        let spooled = disk.create_synced(&temporary, &parts).and_then(|()| disk.rename(&temporary, &payload));
-        if let Err(error) = spooled {
+    /// Writes a payload under its name. The name is not synced yet.
+    fn spool(&self, job: JobKey, request: &ProofRequest) -> Result<(), StoreError> {
+        let (temporary, payload) = (spooled(&temporary_name(job)), spooled(&payload_name(job)));
+        let parts: Vec<&[u8]> = record::payload_parts(request).into_iter().map(AsRef::as_ref).collect();
+        let written = self.disk.create_synced(&temporary, &parts);
+        written.and_then(|()| self.disk.rename(&temporary, &payload)).map_err(|error| {
             // What cannot be removed now is at the next start.
-            let _ = disk.remove(&temporary);
-            let error = StoreError::io("writing a payload", &error);
-            shown.failed(&error);
-            return Err(error);
+            let _ = self.disk.remove(&temporary);
+            let error = StoreError::io("writing a payload", &error).in_folder(&self.folder);
+            self.shown.failed(&error);
+            error
+        })
+    }
+
+    /// The change of the rows that an event means. `None` for a job that is not kept.
+    fn change(&self, event: &StoreEvent) -> Option<Change> {
+        match event {
+            StoreEvent::Proved(job, partition, proof) => {
+                self.jobs().contains_key(job).then(|| Change::Proved(*job, *partition as u32, *proof))
+            }
+            StoreEvent::Ended(outcome) => {
+                let identity = self.jobs().remove(&outcome.key)?.identity;
+                let ended_unix_ms = unix_ms(SystemTime::now());
+                let ended = StoredOutcome { identity, outcome: Outcome::clone(outcome), ended_unix_ms };
+                Some(Change::Ended(outcome.key, ended.to_row()))
+            }
+            StoreEvent::Forgotten(job) => Some(Change::Forgotten(*job)),
         }
-        shown.spooled(job.key, job.envelope.payload_bytes());
-        let (done, safe) = oneshot::channel();
-        self.order(Order::Accept(job.key, job.to_row(), done));
-        safe.blocking_recv().unwrap_or(Err(StoreError::closed())).inspect_err(|_| {
-            shown.unspooled(job.key);
-            let _ = disk.remove(&payload);
-        })
-    }
-
-    /// Takes back an acceptance that nobody was told of.
-    pub fn withdraw(&self, job: JobKey) {
-        self.order(Order::Later(Change::Withdrawn(job)));
-    }
-
-    /// Keeps the verified proof of one partition, behind the caller's back.
-    pub fn keep_partition(&self, job: JobKey, partition: usize, proof: PartitionProof) {
-        self.order(Order::Later(Change::Proved(job, partition as u32, proof)));
-    }
-
-    /// Keeps how a job ended, behind the caller's back, and lets go of its payload.
-    pub fn end(&self, identity: Identity, outcome: &Outcome, now_unix_ms: u64) {
-        let ended = StoredOutcome { identity, outcome: outcome.clone(), ended_unix_ms: now_unix_ms };
-        self.order(Order::Later(Change::Ended(outcome.key, ended.to_row())));
-    }
-
-    /// Forgets how a job ended.
-    pub fn forget(&self, job: JobKey) {
-        self.order(Order::Later(Change::Forgotten(job)));
-    }
-
-    /// The request of a job, its payload read from the spool and checked against the digest it was submitted with.
-    /// Blocking.
-    ///
-    /// # Errors
-    /// Why not, fit to be the job's error.
-    pub fn request(&self, job: &StoredJob) -> Result<ProofRequest, String> {
-        let name = payload_name(job.key);
-        let bytes = self.0.disk.read(&format!("{SPOOL}/{name}"));
-        let bytes = bytes.map_err(|e| format!("its payload in the job store cannot be read ({name}: {e})"))?;
-        let request = job.envelope.open(job.circuit.kind, &bytes.into());
-        request.filter(|request| Identity::of("", request).payload == job.identity.payload).ok_or_else(|| {
-            format!("its payload in the job store is not what was submitted ({name} is damaged): submit it again")
-        })
-    }
-
-    /// Waits until everything written behind so far is on the disk.
-    ///
-    /// # Errors
-    /// Why it is not.
-    pub async fn flush(&self) -> Result<(), StoreError> {
-        let (done, safe) = oneshot::channel();
-        self.order(Order::Flush(done));
-        safe.await.unwrap_or(Err(StoreError::closed()))
-    }
-
-    /// What it tells of itself.
-    pub fn status(&self) -> StoreStatus {
-        self.0.shown.status()
     }
 
     fn order(&self, order: Order) {
-        if let Some(orders) = &self.0.orders {
+        if let Some(orders) = &self.orders {
             // If the writer has died, whoever waits for an answer gets none, and knows.
             let _ = orders.send(order);
         }
     }
+
+    fn answer(&self, answer: oneshot::Receiver<Result<(), StoreError>>) -> Result<(), StoreError> {
+        let lost = || StoreError::broken("the thread that writes has died".to_owned()).in_folder(&self.folder);
+        answer.blocking_recv().unwrap_or_else(|_| Err(lost()))
+    }
+
+    fn jobs(&self) -> MutexGuard<'_, HashMap<JobKey, StoredJob>> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-impl Drop for Inner {
+impl JobStore for Store {
+    fn recover(&self) -> Result<Recovered, StoreError> {
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner).take();
+        found.ok_or_else(|| StoreError::broken("it was recovered before".to_owned()).in_folder(&self.folder))
+    }
+
+    fn request(&self, job: JobKey) -> Result<ProofRequest, StoreError> {
+        let fault = |reason: String| StoreError::broken(reason).in_folder(&self.folder);
+        let job = self.jobs().get(&job).cloned().ok_or_else(|| fault(format!("job {} is not in it", job.0)))?;
+        let name = payload_name(job.key);
+        let bytes = self.disk.read(&spooled(&name)).map_err(|e| fault(format!("reading the payload {name}: {e}")))?;
+        let request = job.envelope.open(job.circuit.kind, &bytes.into());
+        request
+            .filter(|request| Identity::of("", request).payload == job.identity.payload)
+            .ok_or_else(|| fault(format!("the payload {name} is damaged: submit the job again")))
+    }
+
+    fn accept(&self, job: &KeptJob, request: &ProofRequest) -> Result<(), StoreError> {
+        let stored = StoredJob::new(job, request);
+        self.spool(job.key, request)?;
+        self.shown.spooled(stored.envelope.payload_bytes());
+        let (done, safe) = oneshot::channel();
+        self.order(Order::Accept(job.key, stored.to_row(), done));
+        match self.answer(safe) {
+            Ok(()) => {
+                self.jobs().insert(job.key, stored);
+                Ok(())
+            }
+            Err(error) => {
+                let _ = self.disk.remove(&spooled(&payload_name(job.key)));
+                Err(error)
+            }
+        }
+    }
+
+    fn record(&self, events: &[StoreEvent]) -> Result<(), StoreError> {
+        for change in events.iter().filter_map(|event| self.change(event)) {
+            self.order(Order::Later(change));
+        }
+        let (done, safe) = oneshot::channel();
+        self.order(Order::Flush(done));
+        self.answer(safe)
+    }
+
+    fn status(&self) -> StoreStatus {
+        let jobs = self.jobs();
+        let payload_bytes = jobs.values().map(|job| job.envelope.payload_bytes()).sum();
+        StoreStatus { jobs: jobs.len(), payload_bytes, ..self.shown.status() }
+    }
+}
+
+impl Drop for Store {
     fn drop(&mut self) {
         self.orders = None;
         if let Some(writer) = self.writer.take() {
@@ -226,6 +232,21 @@ impl Drop for Inner {
             let _ = writer.join();
         }
     }
+}
+
+fn spooled(name: &str) -> String {
+    format!("{SPOOL}/{name}")
+}
+
+fn recovered(meta: Meta, plan: Plan, now_unix_ms: u64) -> Recovered {
+    let unfinished =
+        plan.resumed.into_iter().map(|Resumed { job, proofs }| Unfinished { job: job.kept(), proofs }).collect();
+    let finished = plan.finished.into_iter().map(|ended| KeptOutcome {
+        identity: ended.identity,
+        outcome: Arc::new(ended.outcome),
+        age: Duration::from_millis(now_unix_ms.saturating_sub(ended.ended_unix_ms)),
+    });
+    Recovered { ids: meta.id, next_key: meta.last_job + 1, unfinished, finished: finished.collect() }
 }
 
 /// Opens the database, decides what its rows mean, and puts the folder in order. The database is `None` if it must be
@@ -243,13 +264,12 @@ fn open_rows(disk: &dyn Disk, new_id: &str, now_unix_ms: u64) -> Result<(Option<
         database.commit(&changes).map_err(database::fault)?;
     }
     for name in &plan.stale_files {
-        if let Err(error) = disk.remove(&format!("{SPOOL}/{name}")) {
+        if let Err(error) = disk.remove(&spooled(name)) {
             tracing::warn!("the job store cannot remove {SPOOL}/{name}: {error}");
         }
     }
     let file_bytes = disk.list("").map_err(Fault::Io)?.iter().find(|(name, _)| name == FILE).map_or(0, |(_, n)| *n);
-    let compacted = database.compact(file_bytes);
-    let database = match compacted {
+    let database = match database.compact(file_bytes) {
         Ok(()) => Some(database),
         Err(error) => {
             tracing::warn!("the job store cannot be compacted: {error}");

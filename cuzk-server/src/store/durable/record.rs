@@ -4,7 +4,7 @@
 //! text. The payload's bytes are not in the row but in a file of their own, one field after the other; the row has the
 //! lengths. What the file says is checked by the payload digest, which is part of the job's identity.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use cuzk_synth::circuit::{CircuitId, CircuitKind};
@@ -12,38 +12,40 @@ use prost::Message;
 
 use crate::{
     core::{
+        NewJob,
         identity::Identity,
         job::{JobKey, JobStatus, JobTimings, Outcome, Priority},
     },
     proving::{PROOF_BYTES, PartitionProof, ProofRequest},
+    store::KeptJob,
 };
 
 /// An accepted job, apart from its payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredJob {
+pub(super) struct StoredJob {
     /// Which.
-    pub key: JobKey,
+    pub(super) key: JobKey,
     /// What it is the same as.
-    pub identity: Identity,
+    pub(super) identity: Identity,
     /// The client's name for it, fit for a log.
-    pub label: String,
+    pub(super) label: String,
     /// What proves it.
-    pub circuit: CircuitId,
+    pub(super) circuit: CircuitId,
     /// How urgent it was when it came.
-    pub priority: Priority,
+    pub(super) priority: Priority,
     /// Number of partitions.
-    pub partitions: usize,
+    pub(super) partitions: usize,
     /// Host memory of one synthesized partition, in bytes.
-    pub partition_bytes: u64,
+    pub(super) partition_bytes: u64,
     /// When it was accepted, in milliseconds since 1970.
-    pub accepted_unix_ms: u64,
+    pub(super) accepted_unix_ms: u64,
     /// Its request, apart from the payload.
-    pub envelope: Envelope,
+    pub(super) envelope: Envelope,
 }
 
 /// A request without the bytes of its payload, but with their lengths.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Envelope {
+pub(super) struct Envelope {
     sector_size: u64,
     registered_proof: u64,
     sector_number: u64,
@@ -55,13 +57,13 @@ pub struct Envelope {
 
 /// An ended job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredOutcome {
+pub(super) struct StoredOutcome {
     /// What it is the same as.
-    pub identity: Identity,
+    pub(super) identity: Identity,
     /// How it ended.
-    pub outcome: Outcome,
+    pub(super) outcome: Outcome,
     /// When, in milliseconds since 1970.
-    pub ended_unix_ms: u64,
+    pub(super) ended_unix_ms: u64,
 }
 
 /// The payload's fields in the order of the file.
@@ -73,7 +75,7 @@ pub(super) fn payload_parts(request: &ProofRequest) -> Vec<&Bytes> {
 
 impl Envelope {
     /// That of a request.
-    pub fn of(request: &ProofRequest) -> Self {
+    pub(super) fn of(request: &ProofRequest) -> Self {
         Self {
             sector_size: request.sector_size,
             registered_proof: request.registered_proof,
@@ -85,7 +87,7 @@ impl Envelope {
     }
 
     /// Length of the payload file, in bytes.
-    pub fn payload_bytes(&self) -> u64 {
+    pub(super) fn payload_bytes(&self) -> u64 {
         self.lengths.iter().sum()
     }
 
@@ -119,6 +121,35 @@ impl Envelope {
 }
 
 impl StoredJob {
+    pub(super) fn new(kept: &KeptJob, request: &ProofRequest) -> Self {
+        let NewJob { identity, label, circuit, priority, partitions, partition_bytes, payload_bytes: _ } =
+            kept.new.clone();
+        Self {
+            key: kept.key,
+            identity,
+            label,
+            circuit,
+            priority,
+            partitions,
+            partition_bytes,
+            accepted_unix_ms: unix_ms(kept.accepted),
+            envelope: Envelope::of(request),
+        }
+    }
+
+    pub(super) fn kept(&self) -> KeptJob {
+        let new = NewJob {
+            identity: self.identity,
+            label: self.label.clone(),
+            circuit: self.circuit,
+            priority: self.priority,
+            payload_bytes: self.envelope.payload_bytes(),
+            partitions: self.partitions,
+            partition_bytes: self.partition_bytes,
+        };
+        KeptJob { key: self.key, new, accepted: UNIX_EPOCH + Duration::from_millis(self.accepted_unix_ms) }
+    }
+
     pub(super) fn to_row(&self) -> Vec<u8> {
         let envelope = &self.envelope;
         JobRow {
@@ -209,6 +240,11 @@ impl StoredOutcome {
         let identity = identity(key, row.request.as_deref(), &row.payload)?;
         Ok(Self { identity, outcome, ended_unix_ms: row.ended_unix_ms })
     }
+}
+
+/// Milliseconds since 1970; a clock that stands before that counts as 1970.
+pub(super) fn unix_ms(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// A partition's proof from its row.
@@ -339,6 +375,7 @@ mod tests {
                 envelope: Envelope::of(&request),
             };
             prop_assert_eq!(StoredJob::from_row(JobKey(3), &job.to_row()), Ok(job.clone()));
+            prop_assert_eq!(StoredJob::new(&job.kept(), &request), job.clone());
             let payload: Vec<u8> = payload_parts(&request).into_iter().flatten().copied().collect();
             prop_assert_eq!(payload.len() as u64, job.envelope.payload_bytes());
             prop_assert_eq!(job.envelope.open(CircuitKind::Porep, &bytes(&payload)), Some(request));

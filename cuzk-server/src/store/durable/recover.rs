@@ -25,7 +25,7 @@ pub(super) struct Plan {
     pub(super) lost: Vec<StoredOutcome>,
     /// Ended jobs, those in `lost` included, by the time of their end.
     pub(super) finished: Vec<StoredOutcome>,
-    /// Rows of partitions that belong to no job.
+    /// Rows of partitions that belong to no job, or are to be proven again.
     pub(super) stale_partitions: Vec<(JobKey, u32)>,
     /// Payload files that belong to no job, and half-written ones.
     pub(super) stale_files: Vec<String>,
@@ -33,11 +33,11 @@ pub(super) struct Plan {
 
 /// An unfinished job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resumed {
+pub(super) struct Resumed {
     /// What was accepted.
-    pub job: StoredJob,
+    pub(super) job: StoredJob,
     /// The verified proofs of its partitions, as far as there are any.
-    pub proofs: Vec<Option<PartitionProof>>,
+    pub(super) proofs: Vec<(usize, PartitionProof)>,
 }
 
 /// Sorts what was found. A payload file's name and length are looked at here, its bytes when the job is taken up.
@@ -55,8 +55,7 @@ pub(super) fn plan(rows: Rows, files: &[(String, u64)], now_unix_ms: u64) -> Pla
         };
         match fault {
             None => {
-                let proofs = vec![None; job.partitions];
-                resumed.insert(key, Resumed { job, proofs });
+                resumed.insert(key, Resumed { job, proofs: Vec::new() });
             }
             Some(fault) => {
                 let lost = lost(&job, &fault, now_unix_ms);
@@ -66,10 +65,17 @@ pub(super) fn plan(rows: Rows, files: &[(String, u64)], now_unix_ms: u64) -> Pla
         }
     }
     for ((key, index), proof) in partitions {
-        let slot = resumed.get_mut(&key).and_then(|job| job.proofs.get_mut(index as usize));
-        match slot {
-            Some(slot) => *slot = Some(proof),
+        match resumed.get_mut(&key).filter(|resumed| (index as usize) < resumed.job.partitions) {
+            Some(resumed) => resumed.proofs.push((index as usize, proof)),
             None => plan.stale_partitions.push((key, index)),
+        }
+    }
+    for (key, resumed) in &mut resumed {
+        // The proof as a whole is made and checked when the last partition comes in, so one must come.
+        if resumed.proofs.len() == resumed.job.partitions
+            && let Some((index, _)) = resumed.proofs.pop()
+        {
+            plan.stale_partitions.push((*key, index as u32));
         }
     }
     plan.stale_files = files
@@ -142,7 +148,7 @@ mod tests {
     use crate::{
         core::{identity::Identity, job::Priority},
         proving::ProofRequest,
-        store::record::Envelope,
+        store::durable::record::Envelope,
     };
 
     fn job(key: u64, payload: &'static [u8], partitions: usize) -> StoredJob {
@@ -177,9 +183,18 @@ mod tests {
         }
         let plan = plan(rows, &[payload(2, 4), payload(1, 3)], 5);
         assert_eq!(plan.resumed.iter().map(|r| r.job.key.0).collect::<Vec<_>>(), [1, 2]);
-        assert_eq!(plan.resumed[0].proofs, [None, Some([7; 192]), None]);
+        assert_eq!(plan.resumed[0].proofs, [(1, [7; 192])]);
         assert_eq!(plan.stale_partitions, [(JobKey(1), 3), (JobKey(9), 0)]);
         assert!(plan.stale_files.is_empty() && plan.finished.is_empty() && plan.lost.is_empty());
+    }
+
+    #[test]
+    fn a_job_with_all_its_partitions_proves_the_last_one_again() {
+        let mut rows = rows([job(1, b"abc", 2)]);
+        rows.partitions.extend((0..2).map(|index| ((JobKey(1), index), [7; 192])));
+        let plan = plan(rows, &[payload(1, 3)], 5);
+        assert_eq!(plan.resumed[0].proofs, [(0, [7; 192])]);
+        assert_eq!(plan.stale_partitions, [(JobKey(1), 1)]);
     }
 
     #[test]

@@ -5,34 +5,50 @@ use std::{
     io,
     path::Path,
     sync::Arc,
-    time::{Duration, Instant},
+    time::{Duration, Instant, UNIX_EPOCH},
 };
 
 use bytes::Bytes;
 use cuzk_synth::circuit::CircuitKind;
 
 use super::{
-    OpenError, Opened, Store, StoreErrorKind, StoreOptions,
+    OpenError, Store, StoreOptions,
     database::FILE,
     disk::{Disk, SPOOL},
-    record::{Envelope, StoredJob},
     recover::payload_name,
     simulated::Simulated,
 };
 use crate::{
     core::{
+        NewJob,
         identity::Identity,
         job::{JobKey, JobStatus, JobTimings, Outcome, Priority},
     },
     proving::ProofRequest,
+    store::{JobStore, KeptJob, Recovered, StoreErrorKind, StoreEvent, StoreStatus},
 };
 
 fn options() -> StoreOptions {
     StoreOptions { folder: "/store".into(), move_damaged_aside: false }
 }
 
-fn open(disk: &Simulated) -> Result<Opened, OpenError> {
-    Store::open_on(Arc::new(disk.clone()), &options(), "id", 5)
+/// Opens a store, and looks what is in it.
+fn open(disk: &Simulated) -> Result<(Store, Recovered), OpenError> {
+    let store = Store::open_on(Arc::new(disk.clone()), &options(), "id", 5)?;
+    let recovered = store.recover().expect("asked once");
+    Ok((store, recovered))
+}
+
+fn empty(disk: &Simulated) -> Store {
+    open(disk).expect("an empty disk").0
+}
+
+fn unfinished(recovered: &Recovered) -> Vec<u64> {
+    recovered.unfinished.iter().map(|u| u.job.key.0).collect()
+}
+
+fn finished(recovered: &Recovered) -> Vec<u64> {
+    recovered.finished.iter().map(|f| f.outcome.key.0).collect()
 }
 
 /// The payload of a job says which job it is of.
@@ -43,19 +59,18 @@ fn request(key: u64) -> ProofRequest {
     request
 }
 
-fn job(key: u64) -> StoredJob {
+fn job(key: u64) -> KeptJob {
     let request = request(key);
-    StoredJob {
-        key: JobKey(key),
+    let new = NewJob {
         identity: Identity::of(&key.to_string(), &request),
         label: key.to_string(),
         circuit: "porep-32g".parse().expect("a circuit"),
         priority: Priority::Normal,
+        payload_bytes: request.payload_bytes(),
         partitions: 10,
         partition_bytes: 1,
-        accepted_unix_ms: 1,
-        envelope: Envelope::of(&request),
-    }
+    };
+    KeptJob { key: JobKey(key), new, accepted: UNIX_EPOCH + Duration::from_millis(1) }
 }
 
 fn outcome(key: u64) -> Outcome {
@@ -74,13 +89,9 @@ fn accept(store: &Store, key: u64) -> bool {
     store.accept(&job(key), &request(key)).is_ok()
 }
 
-fn end(store: &Store, key: u64) {
-    store.end(job(key).identity, &outcome(key), 7);
-}
-
-fn flush(store: &Store) -> bool {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-    runtime.block_on(store.flush()).is_ok()
+/// Whether the end is on the disk.
+fn end(store: &Store, key: u64) -> bool {
+    store.record(&[StoreEvent::Ended(Arc::new(outcome(key)))]).is_ok()
 }
 
 /// What clients were told.
@@ -94,21 +105,20 @@ struct Told {
 /// Some jobs come, some end; the power may fail at any step.
 fn live(disk: &Simulated) -> Told {
     let mut told = Told::default();
-    let Ok(Opened { store, .. }) = open(disk) else { return told };
+    let Ok((store, _)) = open(disk) else { return told };
     for key in 1..=4 {
         if accept(&store, key) {
             told.accepted.insert(key);
         }
     }
     for partition in [3, 9] {
-        store.keep_partition(JobKey(2), partition, [partition as u8; 192]);
-        if flush(&store) {
+        let proved = StoreEvent::Proved(JobKey(2), partition, [partition as u8; 192]);
+        if told.accepted.contains(&2) && store.record(&[proved]).is_ok() {
             told.partitions.insert((2, partition));
         }
     }
     for key in [1, 3] {
-        end(&store, key);
-        if flush(&store) {
+        if told.accepted.contains(&key) && end(&store, key) {
             told.ended.insert(key);
         }
         if accept(&store, 4 + key) {
@@ -120,34 +130,32 @@ fn live(disk: &Simulated) -> Told {
 
 /// What is on the disk is what clients were told, or more of what they asked for.
 fn check(told: &Told, disk: &Simulated) {
-    let Opened { store, id, last_job, resumed, finished } = open(disk).expect("no crash damages a store");
-    assert_eq!(id, "id");
-    let resumed_keys: BTreeSet<u64> = resumed.iter().map(|r| r.job.key.0).collect();
-    let finished_keys: BTreeSet<u64> = finished.iter().map(|f| f.outcome.key.0).collect();
-    assert!(resumed_keys.is_disjoint(&finished_keys));
+    let (store, found) = open(disk).expect("no crash damages a store");
+    assert_eq!(found.ids, "id");
+    let (unfinished, finished) = (unfinished(&found), finished(&found));
     for key in &told.accepted {
-        assert!(resumed_keys.contains(key) || finished_keys.contains(key), "job {key} is lost");
-        assert!(last_job >= *key, "the number {key} would be given away twice");
+        let times = unfinished.iter().chain(&finished).filter(|found| *found == key).count();
+        assert_eq!(times, 1, "job {key} is lost, or there twice");
+        assert!(found.next_key > *key, "the number {key} would be given away twice");
     }
     for key in &told.ended {
-        assert!(finished_keys.contains(key), "the end of job {key} is lost");
+        assert!(finished.contains(key), "the end of job {key} is lost");
     }
-    for resumed in &resumed {
-        let key = resumed.job.key.0;
-        assert_eq!(resumed.job, job(key));
-        assert_eq!(store.request(&resumed.job), Ok(request(key)));
-        for (index, proof) in resumed.proofs.iter().enumerate() {
-            assert!(!told.partitions.contains(&(key, index)) || proof.is_some(), "partition {index} of {key} is lost");
-            assert!(proof.is_none_or(|proof| proof == [index as u8; 192]));
-        }
+    for resumed in &found.unfinished {
+        let key = resumed.job.key;
+        assert_eq!(format!("{:?}", resumed.job), format!("{:?}", job(key.0)));
+        assert_eq!(store.request(key), Ok(request(key.0)));
+        let proven: BTreeSet<_> = resumed.proofs.iter().map(|(index, _)| (key.0, *index)).collect();
+        assert!(told.partitions.iter().filter(|(job, _)| *job == key.0).all(|told| proven.contains(told)));
+        assert!(resumed.proofs.iter().all(|(index, proof)| *proof == [*index as u8; 192]));
     }
-    for finished in &finished {
-        let key = finished.outcome.key.0;
-        assert_eq!((&finished.outcome, finished.identity), (&outcome(key), job(key).identity), "no job was lost");
+    for ended in &found.finished {
+        let key = ended.outcome.key.0;
+        assert_eq!((&*ended.outcome, ended.identity), (&outcome(key), job(key).new.identity), "no job failed");
     }
     let spooled: Vec<String> = disk.list(SPOOL).expect("readable").into_iter().map(|(name, _)| name).collect();
-    assert_eq!(spooled, resumed.iter().map(|r| payload_name(r.job.key)).collect::<Vec<_>>());
-    assert!(accept(&store, last_job + 1), "a new job comes in");
+    assert_eq!(spooled, unfinished.iter().map(|key| payload_name(JobKey(*key))).collect::<Vec<_>>());
+    assert!(accept(&store, found.next_key), "a new job comes in");
 }
 
 #[test]
@@ -181,29 +189,26 @@ fn a_full_disk_refuses_jobs_and_catches_up_when_there_is_room() {
     for (kind, expected) in [
         (io::ErrorKind::StorageFull, StoreErrorKind::Full),
         (io::ErrorKind::QuotaExceeded, StoreErrorKind::Full),
-        (io::ErrorKind::ReadOnlyFilesystem, StoreErrorKind::Unwritable),
+        (io::ErrorKind::ReadOnlyFilesystem, StoreErrorKind::Broken),
     ] {
         let disk = Simulated::default();
-        let store = open(&disk).expect("empty").store;
+        let store = empty(&disk);
         assert!(accept(&store, 1) && accept(&store, 2));
         disk.refuse(Some(kind));
         let error = store.accept(&job(3), &request(3)).expect_err("no room");
         assert_eq!(error.kind, expected, "{error}");
-        end(&store, 1);
-        assert!(!flush(&store));
+        assert!(!end(&store, 1));
         let status = store.status();
-        assert_eq!((status.pending, status.payloads), (1, 2));
+        assert_eq!((status.pending, status.jobs), (1, 1));
         assert!(status.errors >= 2 && status.trouble.is_some(), "{status:?}");
 
         disk.refuse(None);
         assert!(accept(&store, 4), "the first job after it gets in");
-        assert!(flush(&store));
         let status = store.status();
-        assert_eq!((status.pending, status.payloads, status.trouble), (0, 2, None));
+        assert_eq!((status.pending, status.jobs, status.trouble), (0, 2, None));
         drop(store);
-        let Opened { resumed, finished, .. } = open(&disk.after_power_failure(1)).expect("whole");
-        assert_eq!(resumed.iter().map(|r| r.job.key.0).collect::<Vec<_>>(), [2, 4]);
-        assert_eq!(finished.iter().map(|f| f.outcome.key.0).collect::<Vec<_>>(), [1]);
+        let (_, found) = open(&disk.after_power_failure(1)).expect("whole");
+        assert_eq!((unfinished(&found), finished(&found)), (vec![2, 4], vec![1]));
     }
 }
 
@@ -211,61 +216,60 @@ fn a_full_disk_refuses_jobs_and_catches_up_when_there_is_room() {
 #[test]
 fn a_job_that_was_refused_does_not_come_back() {
     let disk = Simulated::default();
-    let store = open(&disk).expect("empty").store;
+    let store = empty(&disk);
     for refused_after in 0..20 {
         let key = 10 + refused_after as u64;
         disk.die_in(refused_after);
         let accepted = accept(&store, key);
         disk.die_in(usize::MAX / 2);
-        if accepted {
-            end(&store, key);
-        }
-        assert!(flush(&store), "the disk is well again");
-        let found = open(&disk.after_kill()).expect("whole").resumed;
-        assert!(found.is_empty(), "refused after {refused_after} steps: {found:?}");
+        assert!(!accepted || end(&store, key), "the disk is well again");
+        assert_eq!(store.record(&[]), Ok(()));
+        let (_, found) = open(&disk.after_kill()).expect("whole");
+        assert!(unfinished(&found).is_empty(), "refused after {refused_after} steps");
     }
 }
 
 #[test]
-fn withdrawn_and_forgotten_jobs_are_gone() {
+fn ended_and_forgotten_jobs_leave_nothing_behind() {
     let disk = Simulated::default();
-    let store = open(&disk).expect("empty").store;
-    assert!(accept(&store, 1) && accept(&store, 2) && accept(&store, 3));
-    store.withdraw(JobKey(1));
-    store.keep_partition(JobKey(2), 0, [0; 192]);
-    end(&store, 2);
-    end(&store, 3);
-    store.forget(JobKey(2));
-    assert!(flush(&store));
+    let store = empty(&disk);
+    assert!(accept(&store, 1) && accept(&store, 2));
+    assert_eq!(store.record(&[StoreEvent::Proved(JobKey(1), 0, [0; 192])]), Ok(()));
+    assert!(end(&store, 1) && end(&store, 2));
+    // Late, for a job that is no more.
+    let late = [StoreEvent::Proved(JobKey(1), 1, [1; 192]), StoreEvent::Forgotten(JobKey(1))];
+    assert_eq!(store.record(&late), Ok(()));
     drop(store);
-    let Opened { resumed, finished, last_job, .. } = open(&disk.after_power_failure(1)).expect("whole");
-    assert!(resumed.is_empty());
-    assert_eq!(finished.iter().map(|f| f.outcome.key.0).collect::<Vec<_>>(), [3]);
-    assert_eq!(last_job, 3);
+    let (store, found) = open(&disk.after_power_failure(1)).expect("whole");
+    assert_eq!((unfinished(&found), finished(&found), found.next_key), (vec![], vec![2], 3));
+    assert_eq!(store.status(), StoreStatus::default(), "no stale row was to be removed");
 }
 
 #[test]
 fn a_damaged_payload_fails_its_job_alone() {
     let disk = Simulated::default();
-    let store = open(&disk).expect("empty").store;
+    let store = empty(&disk);
     assert!(accept(&store, 1) && accept(&store, 2) && accept(&store, 3));
-    disk.tamper(&format!("{SPOOL}/{}", payload_name(JobKey(1))), |bytes| bytes[50] ^= 1);
-    assert!(store.request(&job(1)).expect_err("damaged").contains("is not what was submitted"));
-    assert_eq!(store.request(&job(2)), Ok(request(2)));
-    disk.tamper(&format!("{SPOOL}/{}", payload_name(JobKey(3))), |bytes| bytes.truncate(9));
+    let payload = |key: u64| format!("{SPOOL}/{}", payload_name(JobKey(key)));
+    disk.tamper(&payload(1), |bytes| bytes[50] ^= 1);
+    let error = store.request(JobKey(1)).expect_err("damaged").to_string();
+    assert!(error.contains("/store: the payload 0000000000000001.payload is damaged"), "{error}");
+    assert_eq!(store.request(JobKey(2)), Ok(request(2)));
+    disk.tamper(&payload(3), |bytes| bytes.truncate(9));
     drop(store);
     // The length is looked at at the start, the digest when the job is taken up.
-    let Opened { resumed, finished, store, .. } = open(&disk.after_kill()).expect("whole");
-    assert_eq!(resumed.iter().map(|r| r.job.key.0).collect::<Vec<_>>(), [1, 2]);
-    assert_eq!(finished[0].outcome.status, JobStatus::Failed);
-    assert!(finished[0].outcome.error.contains("has 9 bytes instead of 104"), "{:?}", finished[0].outcome.error);
+    let (store, found) = open(&disk.after_kill()).expect("whole");
+    assert_eq!((unfinished(&found), finished(&found)), (vec![1, 2], vec![3]));
+    let lost = &found.finished[0].outcome;
+    assert_eq!(lost.status, JobStatus::Failed);
+    assert!(lost.error.contains("has 9 bytes instead of 104"), "{}", lost.error);
     assert_eq!((store.status().resumed, store.status().lost), (2, 1));
 }
 
 #[test]
 fn every_kind_of_damage_is_noticed() {
     let disk = Simulated::default();
-    let store = open(&disk).expect("empty").store;
+    let store = empty(&disk);
     (1..=20).for_each(|key| assert!(accept(&store, key)));
     drop(store);
     let damaged = |what: &str, change: &dyn Fn(&mut Vec<u8>)| {
@@ -288,7 +292,7 @@ fn every_kind_of_damage_is_noticed() {
         match open(&damaged) {
             Err(OpenError::Damaged { .. }) => noticed += 1,
             Err(other) => panic!("page {page}: {other}"),
-            Ok(opened) => assert_eq!(opened.resumed.len(), 20, "page {page}"),
+            Ok((_, found)) => assert_eq!(found.unfinished.len(), 20, "page {page}"),
         }
     }
     assert!(noticed > 0);
@@ -299,28 +303,38 @@ fn every_kind_of_damage_is_noticed() {
     assert!(error.to_string().contains("missing, but there are 20 payloads"), "{error}");
 }
 
-fn on_disk(folder: &Path, move_damaged_aside: bool) -> Result<Opened, OpenError> {
-    Store::open(&StoreOptions { folder: folder.to_owned(), move_damaged_aside }, "id", 5)
+fn on_disk(folder: &Path, move_damaged_aside: bool) -> Result<Store, OpenError> {
+    Store::open(&StoreOptions { folder: folder.to_owned(), move_damaged_aside })
 }
 
 #[test]
 fn a_real_folder_keeps_jobs_and_a_damaged_one_is_put_aside_only_if_asked() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let opened = on_disk(folder.path(), false).expect("empty");
-    assert!(accept(&opened.store, 1));
+    let store = on_disk(folder.path(), false).expect("empty");
+    assert!(accept(&store, 1));
     let error = on_disk(folder.path(), true).expect_err("one store a folder");
     assert!(matches!(error, OpenError::Locked { .. }), "{error}");
-    drop(opened);
-    assert_eq!(on_disk(folder.path(), false).expect("whole").resumed.len(), 1);
+    let ids = store.recover().expect("asked once").ids;
+    drop(store);
+    let found = on_disk(folder.path(), false).expect("whole").recover().expect("asked once");
+    assert_eq!((unfinished(&found), &found.ids), (vec![1], &ids));
 
     std::fs::write(folder.path().join(FILE), b"no database").expect("writable");
     let error = on_disk(folder.path(), false).expect_err("damaged");
     assert!(matches!(error, OpenError::Damaged { .. }), "{error}");
-    let opened = on_disk(folder.path(), true).expect("begun anew");
-    assert!(opened.resumed.is_empty() && accept(&opened.store, 1));
-    assert_eq!(std::fs::read(folder.path().join("jobs.redb.damaged-5")).expect("kept"), b"no database");
-    let kept = folder.path().join("spool.damaged-5").join(payload_name(JobKey(1)));
-    assert_eq!(std::fs::metadata(kept).expect("kept").len(), 102);
+    let store = on_disk(folder.path(), true).expect("begun anew");
+    let found = store.recover().expect("asked once");
+    assert!(unfinished(&found).is_empty());
+    assert_ne!(found.ids, ids, "ids of the lost jobs are unknown, not those of others");
+    assert!(accept(&store, 1));
+    let kept = |begin: &str| {
+        let names = std::fs::read_dir(folder.path()).expect("readable").flatten();
+        let mut found = names.map(|entry| entry.path()).filter(|path| path.to_string_lossy().contains(begin));
+        found.next().unwrap_or_else(|| panic!("no {begin}"))
+    };
+    assert_eq!(std::fs::read(kept("jobs.redb.damaged-")).expect("kept"), b"no database");
+    let payload = kept("spool.damaged-").join(payload_name(JobKey(1)));
+    assert_eq!(std::fs::metadata(payload).expect("kept").len(), 102);
 }
 
 #[test]
@@ -340,7 +354,7 @@ fn a_later_schema_is_refused_and_left_alone() {
 #[test]
 fn submissions_that_come_together_share_their_syncs() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let store = on_disk(folder.path(), false).expect("empty").store;
+    let store = on_disk(folder.path(), false).expect("empty");
     // While the first is being synced the others arrive: fewer commits than jobs, unless the disk is idle each time.
     let mut key = 0;
     let begun = Instant::now();

@@ -1,6 +1,7 @@
 //! The one thread that changes the database. What arrives while a commit is being synced shares the next one.
 
 use std::{
+    path::PathBuf,
     sync::{
         Arc,
         mpsc::{Receiver, RecvTimeoutError},
@@ -13,11 +14,10 @@ use tokio::sync::oneshot;
 use super::{
     database::{Change, Database, Fault},
     disk::{Disk, SPOOL},
-    error::StoreError,
     recover::payload_name,
     status::Shown,
 };
-use crate::core::job::JobKey;
+use crate::{core::job::JobKey, store::StoreError};
 
 /// What the writer is asked to do.
 #[derive(Debug)]
@@ -34,6 +34,8 @@ pub(super) enum Order {
 #[derive(Debug)]
 pub(super) struct Writer {
     pub(super) disk: Arc<dyn Disk>,
+    /// Where the disk is, for messages.
+    pub(super) folder: PathBuf,
     /// `None` after a commit failed: the database refuses everything then, until it is opened again.
     pub(super) database: Option<Database>,
     pub(super) orders: Receiver<Order>,
@@ -84,12 +86,12 @@ impl Writer {
         if !accepts.is_empty() {
             // The payloads' names, before the rows that count on them.
             let named = self.disk.sync_names(SPOOL);
-            result = named.map_err(|e| StoreError::io("syncing the spool folder", &e));
+            result = named.map_err(|e| StoreError::io("syncing the spool folder", &e).in_folder(&self.folder));
         }
         if result.is_err() {
             accepts.clear();
         }
-        let committed = self.commit(&accepts);
+        let committed = self.commit(&accepts).map_err(|error| error.in_folder(&self.folder));
         let result = result.and(committed.clone());
         if let Err(error) = &result {
             self.shown.failed(error);
@@ -133,18 +135,16 @@ impl Writer {
     /// Removes the payload that nobody needs any more. One that stays is removed at the next start.
     fn clean_up(&self, change: &Change) {
         if let Change::Ended(key, _) | Change::Withdrawn(key) = change {
-            self.shown.unspooled(*key);
             let _ = self.disk.remove(&format!("{SPOOL}/{}", payload_name(*key)));
         }
     }
 }
 
 fn unopened(fault: Fault) -> StoreError {
+    let doing = "opening the database again";
     match fault {
-        Fault::Io(error) => StoreError::io("opening the database again", &error),
-        Fault::Newer(schema) => {
-            StoreError::io("opening the database again", &std::io::Error::other(format!("schema {schema}")))
-        }
-        Fault::Damaged(reason) => StoreError::io("opening the database again", &std::io::Error::other(reason)),
+        Fault::Io(error) => StoreError::io(doing, &error),
+        Fault::Newer(schema) => StoreError::broken(format!("{doing}: it has schema {schema}")),
+        Fault::Damaged(reason) => StoreError::broken(format!("{doing}: {reason}")),
     }
 }
