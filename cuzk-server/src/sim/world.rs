@@ -146,6 +146,7 @@ impl World {
             id: n.to_string(),
             workers: machine.workers_per_device,
             express: machine.express,
+            fallback: false,
             circuits: None,
         };
         let core = Core::new(limits, Budget::new(machine.memory), (0..machine.devices).map(device).collect());
@@ -358,6 +359,7 @@ impl World {
             | Effect::Discard(_)
             | Effect::Retried { .. }
             | Effect::Stalled { .. }
+            | Effect::Proved { .. }
             | Effect::Revived { .. }
             | Effect::Forgotten(_) => {}
         }
