@@ -55,7 +55,7 @@ impl<B: Backend> Device<B> {
     pub fn prove(
         &self,
         key: &B::Key,
-        partition: Partition,
+        partition: &Partition,
         blinding: Blinding,
     ) -> Result<(Proof<Bls12>, Timings), ProveError> {
         partition.is_whole()?;
@@ -76,9 +76,9 @@ impl<B: Backend> Device<B> {
         timings.push(Phase::LockHold, locked, Instant::now());
         drop(guard);
 
-        let (sums, rest) = kernels?;
+        let rest = kernels?;
         self.fail_if_injected(Phase::MsmBG2)?;
-        let b_g2 = timings.measure(Phase::MsmBG2, || self.backend.b_g2(key, rest))?;
+        let (sums, b_g2) = timings.measure(Phase::MsmBG2, || self.backend.finish(key, rest))?;
         let mut proof = timings.measure(Phase::Epilogue, || epilogue(key.vk(), &sums, b_g2, blinding))?;
         match self.fail_if_injected(Phase::Epilogue) {
             Err(error) if error.fault() == Some(Fault::WrongProof) => proof.a = -proof.a,
@@ -117,9 +117,10 @@ mod tests {
     use super::*;
     use crate::{
         arith::Backend as Arithmetic,
+        cpu::Cpu,
         prover::KernelSums,
         srs::Srs,
-        timing::Interval,
+        timing::{Interval, Turns},
         toy::{Toy, trapdoor},
     };
 
@@ -139,27 +140,30 @@ mod tests {
             "choreography"
         }
 
-        fn stage(&self, _: &Srs, _: Partition) -> Result<(), ProveError> {
+        fn stage(&self, _: &Srs, _: &Partition) -> Result<(), ProveError> {
             Ok(())
         }
 
-        fn kernels(&self, _: &Srs, (): (), _: &mut Timings) -> Result<(KernelSums, usize), ProveError> {
+        fn kernels(&self, _: &Srs, (): (), _: &mut Timings) -> Result<usize, ProveError> {
             let turn = self.kernels_entered.fetch_add(1, Ordering::SeqCst);
             if turn == 1 {
                 // Would never return if the first tail were under the lock.
                 self.tail_meets_kernels.wait();
             }
-            let g = G1Projective::generator();
-            let sums = KernelSums { h: g, l: g, a: g, b_g1: g };
-            Ok((sums, turn))
+            Ok(turn)
         }
 
-        fn b_g2(&self, _: &Srs, turn: usize) -> Result<G2Projective, ProveError> {
+        fn finish(&self, _: &Srs, turn: usize) -> Result<(KernelSums, G2Projective), ProveError> {
             if turn == 0 {
                 self.tail_meets_kernels.wait();
             }
-            Ok(G2Projective::generator())
+            Ok(any_sums())
         }
+    }
+
+    fn any_sums() -> (KernelSums, G2Projective) {
+        let g = G1Projective::generator();
+        (KernelSums { h: g, l: g, a: g, b_g1: g }, G2Projective::generator())
     }
 
     fn toy() -> Toy {
@@ -183,16 +187,35 @@ mod tests {
                 thread::spawn(move || {
                     let partition = toy().partition();
                     let blinding = Blinding::random(rand::thread_rng());
-                    device.prove(&srs, partition, blinding).unwrap().1
+                    device.prove(&srs, &partition, blinding).unwrap().1
                 })
             })
             .collect();
         let mut timings: Vec<_> = workers.into_iter().map(|w| w.join().unwrap()).collect();
         timings.sort_by_key(|t| find(t, Phase::LockHold).begin);
         let [first, second] = &timings[..] else { panic!("two workers ran") };
-        let (hold_1, hold_2) = (find(first, Phase::LockHold), find(second, Phase::LockHold));
-        assert!(!hold_1.overlaps(&hold_2), "{hold_1:?} {hold_2:?}");
-        assert!(find(first, Phase::MsmBG2).overlaps(&hold_2));
+        assert!(find(first, Phase::MsmBG2).overlaps(&find(second, Phase::LockHold)));
+        let turns = Turns::of(&timings);
+        assert_eq!((turns.collision, turns.hidden_tails), (None, 1));
+    }
+
+    #[test]
+    fn injected_failures_happen_once_where_they_were_injected() {
+        let parameters = toy().reference_parameters(&trapdoor());
+        let srs = Toy::srs(&parameters, Arithmetic::current());
+        let (device, partition) = (Device::new(Cpu::new(Arithmetic::current())), toy().partition());
+        let blinding = Blinding::random(rand::thread_rng());
+        let right = device.prove(&srs, &partition, blinding).unwrap().0;
+        let phases = [Phase::Stage, Phase::LockHold, Phase::MsmBG2, Phase::Epilogue];
+        for (fault, phase) in Fault::ALL.into_iter().flat_map(|fault| phases.map(|phase| (fault, phase))) {
+            device.inject(Injected { phase, fault });
+            let result = device.prove(&srs, &partition, blinding);
+            match (fault, phase) {
+                (Fault::WrongProof, Phase::Epilogue) => assert_ne!(result.unwrap().0, right),
+                _ => assert_eq!(result.unwrap_err().fault(), Some(fault), "{phase:?}"),
+            }
+            assert_eq!(device.prove(&srs, &partition, blinding).unwrap().0, right, "after {fault:?} in {phase:?}");
+        }
     }
 
     #[test]
@@ -205,16 +228,15 @@ mod tests {
             fn name(&self) -> &str {
                 "panics once"
             }
-            fn stage(&self, _: &Srs, _: Partition) -> Result<(), ProveError> {
+            fn stage(&self, _: &Srs, _: &Partition) -> Result<(), ProveError> {
                 Ok(())
             }
-            fn kernels(&self, _: &Srs, (): (), _: &mut Timings) -> Result<(KernelSums, ()), ProveError> {
+            fn kernels(&self, _: &Srs, (): (), _: &mut Timings) -> Result<(), ProveError> {
                 assert!(self.0.fetch_add(1, Ordering::SeqCst) > 0, "the first kernel panics");
-                let g = G1Projective::generator();
-                Ok((KernelSums { h: g, l: g, a: g, b_g1: g }, ()))
+                Ok(())
             }
-            fn b_g2(&self, _: &Srs, (): ()) -> Result<G2Projective, ProveError> {
-                Ok(G2Projective::generator())
+            fn finish(&self, _: &Srs, (): ()) -> Result<(KernelSums, G2Projective), ProveError> {
+                Ok(any_sums())
             }
         }
         let srs = Arc::new(Toy::srs(&toy().reference_parameters(&trapdoor()), Arithmetic::current()));
@@ -223,7 +245,7 @@ mod tests {
             let (srs, device) = (srs.clone(), device.clone());
             thread::spawn(move || {
                 let partition = toy().partition();
-                device.prove(&srs, partition, Blinding::random(rand::thread_rng()))
+                device.prove(&srs, &partition, Blinding::random(rand::thread_rng()))
             })
             .join()
         };

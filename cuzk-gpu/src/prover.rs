@@ -56,6 +56,10 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// All of them.
+    pub const ALL: [Self; 7] =
+        [Self::Unfit, Self::Memory, Self::Launch, Self::Context, Self::Gone, Self::Watchdog, Self::WrongProof];
+
     /// Name in logs and metrics.
     pub const fn name(self) -> &'static str {
         match self {
@@ -188,25 +192,21 @@ pub trait Backend: Send + Sync {
     type Key: ProvingKey;
     /// A partition, ready for the kernel phase.
     type Staged: Send;
-    /// What the finish needs of the partition once the kernels have run.
+    /// What the kernels leave for the finish.
     type Rest: Send;
 
     /// A name for logs and results, such as "cpu" or a device's UUID.
     fn name(&self) -> &str;
 
     /// Prepares a partition. Runs outside the lock, at the same time as other partitions' kernels.
-    fn stage(&self, key: &Self::Key, partition: Partition) -> Result<Self::Staged, ProveError>;
+    fn stage(&self, key: &Self::Key, partition: &Partition) -> Result<Self::Staged, ProveError>;
 
     /// Everything that needs the device. Runs under its lock, and leaves nothing running when it returns.
-    fn kernels(
-        &self,
-        key: &Self::Key,
-        staged: Self::Staged,
-        timings: &mut Timings,
-    ) -> Result<(KernelSums, Self::Rest), ProveError>;
+    fn kernels(&self, key: &Self::Key, staged: Self::Staged, timings: &mut Timings) -> Result<Self::Rest, ProveError>;
 
-    /// Σ w_i B_i in G2 over all variables: outside the lock, on the CPU, while the next partition's kernels run.
-    fn b_g2(&self, key: &Self::Key, rest: Self::Rest) -> Result<G2Projective, ProveError>;
+    /// What is left: the kernels' sums as points, and Σ w_i B_i in G2 over all variables. Outside the lock, on the CPU, while
+    /// the next partition's kernels run.
+    fn finish(&self, key: &Self::Key, rest: Self::Rest) -> Result<(KernelSums, G2Projective), ProveError>;
 }
 
 /// Puts the proof together:

@@ -5,6 +5,7 @@
 //! * [`c1`]: the C1 output as data, its parsing and its checks;
 //! * [`witness`]: the witness of one partition, compact; `native`: how that of a PoRep is computed;
 //! * [`planes`]: A·w and B·w of one partition, compact; [`synthesis`]: both together, as they go to a prover;
+//! * [`compare`]: whether those are what the circuit itself computes;
 //! * [`r1cs`]: the constraint matrices of a circuit, recorded once and kept in a file; their values at a witness;
 //! * [`path`]: where in a circuit a constraint comes from;
 //! * [`assignment`]: witness and constraint values of one partition in plain form, the reference for both;
@@ -15,6 +16,7 @@ pub mod assignment;
 pub mod bitmap;
 pub mod c1;
 pub mod circuit;
+pub mod compare;
 pub mod error;
 mod native;
 pub mod path;

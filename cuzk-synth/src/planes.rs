@@ -153,6 +153,20 @@ impl PlanesBuilder {
         }
     }
 
+    /// Appends up to 64 values that are hardly ever small.
+    #[inline]
+    pub(crate) fn values<const N: usize>(&mut self, values: &[Scalar; N]) {
+        const { assert!(N <= 64) };
+        if values.iter().any(|value| SMALL.contains(value)) {
+            values.iter().for_each(|value| self.value(value));
+            return;
+        }
+        self.full.grow(self.len());
+        self.full.push_bits(u64::MAX >> (64 - N), N);
+        self.scalars.extend_from_slice(values);
+        self.low.push_bits(0, N);
+    }
+
     /// Appends `count` values that are 0 or 1: the lowest bits of `bits`, lowest first; the other bits must be zero.
     #[inline]
     pub(crate) fn bits(&mut self, bits: u64, count: usize) {
@@ -215,8 +229,12 @@ mod tests {
             1 => Just(-Scalar::from(2)),
             1 => any::<u64>().prop_map(|x| Scalar::from(x).square()),
         ];
-        // Past three words, and not always whole ones.
-        proptest::collection::vec(value, 0..220)
+        // Runs of large values, too. Past three words, and not always whole ones.
+        let run = prop_oneof![
+            4 => proptest::collection::vec(value, 1..9),
+            1 => proptest::collection::vec(any::<u64>().prop_map(|x| Scalar::from(x).square()), 1..90),
+        ];
+        proptest::collection::vec(run, 0..40).prop_map(|runs| runs.concat())
     }
 
     proptest! {
@@ -237,6 +255,12 @@ mod tests {
             });
             joined.append(&other);
             prop_assert_eq!(joined.finish(), planes);
+
+            let (threes, rest) = values.as_chunks::<3>();
+            let mut together = PlanesBuilder::default();
+            threes.iter().for_each(|values| together.values(values));
+            rest.iter().for_each(|value| together.value(value));
+            prop_assert_eq!(together.finish(), Planes::from_plain(values));
         }
 
         #[test]

@@ -48,7 +48,7 @@ fn prove(candidates: &mut Candidates) -> Result<()> {
         let synthesis = task.synthesize(0)?;
         ensure!(r1cs.first_unsatisfied(&synthesis.witness, Check::Sampled).is_none(), "the witness is wrong");
         let (proof, _): (_, Timings) =
-            device.prove(&srs, Partition::new(r1cs.clone(), synthesis), Blinding::random(OsRng))?;
+            device.prove(&srs, &Partition::new(r1cs.clone(), synthesis), Blinding::random(OsRng))?;
         Ok((task, proof))
     };
     candidates.ours(name(arithmetic), run, move |proven| {

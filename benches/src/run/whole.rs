@@ -137,7 +137,7 @@ fn prove_ours(dir: &Path, warm: usize) -> Result<Report> {
         ensure!(r1cs.first_unsatisfied(&synthesis.witness, Check::Sampled).is_none(), "the witness is wrong");
         let sampled = begin.elapsed();
         let partition = Partition::new(r1cs.clone(), synthesis);
-        let (proof, timings) = cpu.prove(&srs, partition, Blinding::random(OsRng))?;
+        let (proof, timings) = cpu.prove(&srs, &partition, Blinding::random(OsRng))?;
         let proven = begin.elapsed();
 
         ensure!(task.verify_partition(0, &srs.prepared, &proof)?, "the proof does not verify");

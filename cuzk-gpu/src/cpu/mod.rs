@@ -68,24 +68,24 @@ impl Cpu {
 impl Backend for Cpu {
     type Key = Srs;
     type Staged = Staged;
-    type Rest = Selection;
+    type Rest = (KernelSums, Selection);
 
     fn name(&self) -> &str {
         "cpu"
     }
 
-    fn stage(&self, _: &Srs, partition: Partition) -> Result<Staged, ProveError> {
-        Ok(self.on(|pools| &pools.kernels, || self.stage_here(&partition)))
+    fn stage(&self, _: &Srs, partition: &Partition) -> Result<Staged, ProveError> {
+        Ok(self.on(|pools| &pools.kernels, || self.stage_here(partition)))
     }
 
     fn kernels(&self, srs: &Srs, staged: Staged, timings: &mut Timings) -> Result<(KernelSums, Selection), ProveError> {
         self.on(|pools| &pools.kernels, || self.kernels_here(srs, staged, timings))
     }
 
-    fn b_g2(&self, srs: &Srs, b: Selection) -> Result<G2Projective, ProveError> {
+    fn finish(&self, srs: &Srs, (sums, b): Self::Rest) -> Result<(KernelSums, G2Projective), ProveError> {
         let sum = self.on(|pools| &pools.finish, || b.sum(&srs.b_g2));
         srs.b_g2.release();
-        Ok(sum)
+        Ok((sums, sum))
     }
 }
 

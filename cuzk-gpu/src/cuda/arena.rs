@@ -48,7 +48,12 @@ impl Layout {
 
     /// Adds a buffer of `len` values.
     pub fn add<T: Plain>(&mut self, len: usize) -> Region<T> {
-        let offset = self.bytes;
+        self.add_at(len, ALIGNMENT)
+    }
+
+    /// Adds a buffer of `len` values that begins at a multiple of `multiple` bytes.
+    pub fn add_at<T: Plain>(&mut self, len: usize, multiple: usize) -> Region<T> {
+        let offset = self.bytes.next_multiple_of(multiple);
         self.bytes = (offset + len * size_of::<T>()).next_multiple_of(ALIGNMENT);
         Region { offset, len, values: PhantomData }
     }
@@ -125,5 +130,8 @@ mod tests {
         assert!(empty.is_empty());
         assert_eq!((b.len(), layout.bytes()), (100, c.offset + 256));
         assert_eq!(layout.clone().overlay(Layout::new()).bytes(), layout.bytes());
+        let points = layout.add_at::<u8>(5, 768);
+        assert!(points.bytes().start.is_multiple_of(768) && points.bytes().start >= c.bytes().end);
+        assert!(layout.bytes().is_multiple_of(ALIGNMENT));
     }
 }

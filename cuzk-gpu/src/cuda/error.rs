@@ -195,6 +195,10 @@ pub(super) fn check(
 
 /// As [`check`], where nobody is left to return an error to: logs it.
 pub(super) fn log(result: CUresult, device: &str, call: &'static str) {
+    // At the end of the process the driver may go first, and has taken everything back.
+    if result == CUresult::CUDA_ERROR_DEINITIALIZED {
+        return;
+    }
     if let Err(error) = check(result, device, call, || "while giving it back".to_owned()) {
         tracing::error!("{error}");
     }

@@ -10,6 +10,7 @@
 //! * [`field`]: fields and curves, checked and measured;
 //! * [`harness`]: checks and benches that run on a device;
 //! * [`msm`]: multi-scalar multiplication; [`points`]: points of parameter files to the form of kernels;
+//! * [`plan`]: where everything lives on a device; [`load`]: parameters from their file to there;
 //! * [`prove`]: all of it together, as a backend of proofs;
 //! * [`error`]: what can go wrong.
 //!
@@ -27,9 +28,11 @@ pub mod gpu;
 pub mod harness;
 pub mod kernels;
 pub mod launch;
+pub mod load;
 pub mod memory;
 pub mod msm;
 pub mod ntt;
+pub mod plan;
 pub mod points;
 pub mod prove;
 pub mod spmv;

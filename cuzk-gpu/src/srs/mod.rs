@@ -3,6 +3,7 @@
 mod layout;
 mod read;
 mod rows;
+mod watch;
 mod write;
 
 use bellperson::groth16::{PreparedVerifyingKey, VerifyingKey, prepare_verifying_key};
@@ -15,7 +16,9 @@ use crate::{
 };
 
 pub use layout::{G1_BYTES, G2_BYTES, Layout, Section};
-pub use read::{SrsError, SrsFault, check_layout, open_or_convert, read, read_verifying_key, read_with};
+pub use read::{SrsError, SrsFault, check_layout, open_or_convert, read, read_verifying_key, read_watched};
+pub(crate) use read::{bad_point, in_file, same_version};
+pub use watch::{Report, Watch};
 pub use write::Writer;
 
 /// The parameters, in memory or in a mapped file of ours. Points are in the order of the variables they belong to, public inputs first;
@@ -37,23 +40,7 @@ pub struct Srs {
     pub b_g2: Table<G2>,
 }
 
-/// What the host keeps of parameters whose other points are on a device: for the verifier, and for the CPU's part.
-pub struct HostKey {
-    /// The verifying key.
-    pub vk: VerifyingKey<Bls12>,
-    /// The same, prepared for verification.
-    pub prepared: PreparedVerifyingKey<Bls12>,
-    /// [B_i(τ)] in G2.
-    pub b_g2: Table<G2>,
-}
-
 impl Srs {
-    /// The points of h, l, a and b_g1, which go to devices, and what stays.
-    pub fn split(self) -> ([Table<G1>; 4], HostKey) {
-        let Self { vk, prepared, h, l, a, b_g1, b_g2 } = self;
-        ([h, l, a, b_g1], HostKey { vk, prepared, b_g2 })
-    }
-
     /// Puts the parts together.
     pub(crate) fn new(vk: VerifyingKey<Bls12>, [h, l, a, b_g1]: [Table<G1>; 4], b_g2: Table<G2>) -> Self {
         Self { prepared: prepare_verifying_key(&vk), vk, h, l, a, b_g1, b_g2 }

@@ -18,7 +18,7 @@ use crate::{
     device::Device,
     generate::{WriteError, write_parameters},
     prover::{Blinding, Partition},
-    srs::{self, Writer},
+    srs::{self, Watch, Writer},
 };
 
 fn toy() -> impl Strategy<Value = Toy> {
@@ -60,18 +60,19 @@ fn agrees_with_bellperson(toy: &Toy) {
         let cpu = Device::new(Cpu::new(arithmetic));
         let rows = folder.path().join(format!("{arithmetic:?}.rows"));
         let source = "000102030405060708090a0b0c0d0e0f".parse().unwrap();
-        let convert = |unchanged| srs::open_or_convert(&path, source, &rows, unchanged, arithmetic).unwrap();
+        let convert =
+            |unchanged| srs::open_or_convert(&path, source, &rows, unchanged, arithmetic, &Watch::nobody()).unwrap();
         let (converted, now) = convert(true);
         assert!(now, "there was no file before");
         let (opened, now) = convert(true);
         assert!(!now, "the file is used again");
         for srs in [srs::read(&path, arithmetic).unwrap(), converted, opened] {
             let mut partition = toy.partition();
-            let (proof, _) = cpu.prove(&srs, partition.clone(), blinding).unwrap();
+            let (proof, _) = cpu.prove(&srs, &partition, blinding).unwrap();
             assert_eq!(proof, reference, "{arithmetic:?}");
             let [a, b] = [&assignment.a, &assignment.b].map(|values| Planes::from_plain(values.iter().copied()));
             partition.rows = Some(Rows { a, b });
-            assert_eq!(cpu.prove(&srs, partition, blinding).unwrap().0, reference, "{arithmetic:?}, from planes");
+            assert_eq!(cpu.prove(&srs, &partition, blinding).unwrap().0, reference, "{arithmetic:?}, from planes");
             assert!(groth16::verify_proof(&srs.prepared, &proof, &inputs).unwrap());
         }
         assert!(convert(false).1, "a file that somebody may have changed is made again");
@@ -130,7 +131,7 @@ fn parameters_of_another_circuit_are_refused() {
     let toy = |constraints| Toy { seed: 3, constraints, percent_inputs: 10, b_constant: false, blank: false };
     let srs = Toy::srs(&toy(12).reference_parameters(&trapdoor()), Arithmetic::current());
     let error = Device::new(Cpu::new(Arithmetic::current()))
-        .prove(&srs, toy(13).partition(), Blinding::random(rand::thread_rng()))
+        .prove(&srs, &toy(13).partition(), Blinding::random(rand::thread_rng()))
         .unwrap_err();
     assert!(error.to_string().contains("of another circuit"), "{error}");
 }

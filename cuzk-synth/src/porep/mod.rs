@@ -24,6 +24,7 @@ use crate::{
     assignment::Assignment,
     c1::{envelope, model},
     circuit::{CircuitId, SectorSize},
+    compare::Difference,
     error::InputError,
     registered::SealProof,
     synthesis::Synthesis,
@@ -134,6 +135,18 @@ impl PorepTask {
     /// If there is no partition `k`.
     pub fn witness_by_gadgets(&self, k: usize) -> Result<CompactWitness, SynthesisError> {
         self.partitions.witness_by_gadgets(k)
+    }
+
+    /// Compares what [`Self::synthesize`] makes of partition `k` with the circuit, value by value. Takes as long as the
+    /// circuit's gadgets, and no memory but that of the synthesis.
+    ///
+    /// # Errors
+    /// The first difference.
+    ///
+    /// # Panics
+    /// If there is no partition `k`.
+    pub fn compare_with_circuit(&self, k: usize) -> Result<(), Difference> {
+        self.partitions.compare(k)
     }
 
     /// Witness and constraint values of partition `k` in plain form: what [`Self::witness`] and the recorded matrices are

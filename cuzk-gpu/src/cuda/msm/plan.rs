@@ -149,6 +149,11 @@ impl Plan {
         levels
     }
 
+    /// Seconds that a call takes an H200, by the cost model. Bits are not counted.
+    pub fn seconds(&self) -> f64 {
+        cost(&self.request, &self.windows)
+    }
+
     /// First place in the pool of a query's dealt segments.
     pub fn dealt_place(&self, query: usize) -> usize {
         self.buckets() + self.dealt[..query].iter().sum::<usize>()

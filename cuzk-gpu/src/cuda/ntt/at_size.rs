@@ -149,7 +149,8 @@ fn quotient(gpu: &Gpu, rng: &mut ChaCha8Rng, shape: TableShape) -> Result<(), St
     let n = 1_usize << log_n;
     let exceptions = n / 16;
     let mut layout = Layout::new();
-    let workspace = Workspace::plan(&mut layout, log_n, exceptions);
+    let h = layout.add(padded_len(log_n));
+    let workspace = Workspace::plan(h, &mut layout, log_n, exceptions);
     if !has_room(gpu, layout.bytes() + shape.bytes() + (1 << 28))? {
         return Ok(());
     }

@@ -138,7 +138,8 @@ fn quotients_with(
     let stream = Stream::new(gpu)?;
     let quotient = Quotient::new(&stream, log_n)?;
     let mut layout = Layout::new();
-    let workspace = Workspace::plan(&mut layout, log_n, 1 << (log_n - 4));
+    let h = layout.add(padded_len(log_n));
+    let workspace = Workspace::plan(h, &mut layout, log_n, 1 << (log_n - 4));
     let arena = Arena::new(gpu, &layout, "a bench's workspace")?;
     for (planes, distribution) in [(workspace.a, A_VALUES), (workspace.b, B_VALUES)] {
         planes.upload(&stream, &arena, &repeated(rng, log_n, distribution))?;

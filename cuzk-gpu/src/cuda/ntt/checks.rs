@@ -243,7 +243,8 @@ fn from_planes(
         let stream = Stream::new(gpu)?;
         let (ntt, quotient) = (Ntt::with_table(&stream, shape)?, Quotient::new(&stream, log_n)?);
         let mut layout = Layout::new();
-        let workspace = Workspace::plan(&mut layout, log_n, 1 << log_n);
+        let h = layout.add(padded_len(log_n));
+        let workspace = Workspace::plan(h, &mut layout, log_n, 1 << log_n);
         let arena = Arena::new(gpu, &layout, "a check's workspace")?;
         let mut layout = Layout::new();
         let rows = planes.each_ref().map(|planes| PlanesRegion::plan(&mut layout, log_n, planes.scalars().len()));
@@ -327,7 +328,8 @@ fn too_many_exceptions(gpu: &Gpu, _: &mut ChaCha8Rng) -> Result<(), String> {
         let stream = Stream::new(gpu)?;
         let (ntt, quotient) = (Ntt::new(&stream, log_n)?, Quotient::new(&stream, log_n)?);
         let mut layout = Layout::new();
-        let workspace = Workspace::plan(&mut layout, log_n, 1000);
+        let h = layout.add(padded_len(log_n));
+        let workspace = Workspace::plan(h, &mut layout, log_n, 1000);
         let arena = Arena::new(gpu, &layout, "a check's workspace")?;
         workspace.a.upload(&stream, &arena, &twos)?;
         workspace.b.upload(&stream, &arena, &twos)?;

@@ -57,6 +57,20 @@ pub struct RawPlanes {
 // SAFETY: integers without padding between them.
 unsafe impl Plain for RawPlanes {}
 
+impl RawPlanes {
+    /// The planes from a word on, with the same list.
+    pub fn from_word(self, word: usize) -> Self {
+        let bytes = 4 * word as u64;
+        Self {
+            low: self.low + bytes,
+            high: self.high + bytes,
+            exceptional: self.exceptional + bytes,
+            first: self.first + bytes,
+            ..self
+        }
+    }
+}
+
 /// Words of a plane of 2^log_n values.
 pub fn words(log_n: u32) -> usize {
     padded_len(log_n) / 32

@@ -26,6 +26,7 @@ use crate::cuda::{
     arena::{Arena, Layout, Region},
     error::CudaError,
     fr::{self, Element, plain},
+    gpu::Gpu,
     launch::{Args, Function, Grid},
     memory::{DeviceBuffer, DeviceSlice, Plain},
     stream::Stream,
@@ -84,16 +85,35 @@ enum Which {
 }
 
 impl Workspace {
-    /// Room for 2^log_n points, of each of A, B and C `capacity` of which may be other than 0, 1, 2 and -1.
-    pub fn plan(layout: &mut Layout, log_n: u32, capacity: usize) -> Self {
+    /// Room for 2^log_n points, of each of A, B and C `capacity` of which may be other than 0, 1, 2 and -1. H comes out in
+    /// `h`, of [`padded_len`] elements: given from outside, so that what follows H can overlay all the rest.
+    pub fn plan(h: Region<Element>, layout: &mut Layout, log_n: u32, capacity: usize) -> Self {
         Self {
             a: PlanesRegion::plan(layout, log_n, capacity),
             b: PlanesRegion::plan(layout, log_n, capacity),
             c: PlanesRegion::plan(layout, log_n, capacity),
             rows: layout.add(capacity),
             reversed: std::array::from_fn(|_| layout.add(words(log_n))),
-            vectors: std::array::from_fn(|_| layout.add(padded_len(log_n))),
+            vectors: [layout.add(padded_len(log_n)), h],
         }
+    }
+
+    /// The planes of A, B and C, each with the number of its exceptions.
+    pub fn planes(&self) -> [PlanesRegion; 3] {
+        [self.a, self.b, self.c]
+    }
+
+    /// Whether the lists could hold so many exceptions of A, B and C: else H is wrong.
+    ///
+    /// # Errors
+    /// [`CudaError::Misuse`] with both numbers if not.
+    pub fn had_room(&self, gpu: &Gpu, found: [u32; 3]) -> Result<(), CudaError> {
+        let lists = self.planes().into_iter().zip(["A", "B", "C"]).zip(found);
+        for ((planes, what), found) in lists.filter(|((planes, _), found)| *found as usize > planes.capacity()) {
+            let room = planes.capacity();
+            return Err(gpu.misuse(format!("{what}: {found} values are not small, the workspace has room for {room}")));
+        }
+        Ok(())
     }
 
     /// Waits for the numbers of exceptions, and says whether the lists could hold them: else H is wrong.

@@ -66,16 +66,21 @@ impl Checks {
 impl PointFault {
     /// In the order of the kernels' numbers.
     const ALL: [Self; 4] = [Self::Encoding, Self::Identity, Self::Curve, Self::Subgroup];
-}
 
-impl fmt::Display for PointFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+    /// What to say about a point: "point 7 ...".
+    pub fn text(self) -> &'static str {
+        match self {
             Self::Encoding => "is not the encoding of a point",
             Self::Identity => "is the identity",
             Self::Curve => "is not on the curve",
             Self::Subgroup => "is not in the prime-order subgroup",
-        })
+        }
+    }
+}
+
+impl fmt::Display for PointFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
     }
 }
 

@@ -20,17 +20,17 @@ pub const BENCHES: &[Bench] = &[Bench { name: "prove/2 KiB", run: porep }];
 const RUNS: usize = 9;
 
 fn porep(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String> {
-    let pair = porep_pair(gpu, rng, 13)?;
-    let partitions = porep_partitions(&pair)?;
+    let pair = porep_pair(gpu, rng, 2)?;
+    let partitions = porep_partitions(&pair.r1cs)?;
     let (task, partition) = partitions.first().ok_or("there is no sample")?;
-    let prove = || pair.device.prove(&pair.key, partition.clone(), Blinding::random(OsRng)).map_err(|e| e.to_string());
+    let prove = || pair.device.prove(&pair.key, partition, Blinding::random(OsRng)).map_err(|e| e.to_string());
     let (proof, _) = prove()?;
     if !task.verify_partition(0, &pair.srs.prepared, &proof).map_err(|e| e.to_string())? {
         return Err("a wrong proof".to_owned());
     }
     let mut runs = (0..RUNS).map(|_| Ok(prove()?.1)).collect::<Result<Vec<_>, String>>()?;
     runs.sort_by_key(|timings| timings.total(Phase::LockHold));
-    let size = format!("2 KiB, {} tables", pair.key.tables());
+    let size = format!("2 KiB, {} tables", pair.key.plan().h.tables);
     Ok(rows(&size, &runs[RUNS / 2], [60e-3, 60e-3]))
 }
 

@@ -2,8 +2,13 @@
 //! one needs a new context.
 
 use std::{
+    collections::BTreeMap,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use bellperson::groth16::Proof;
@@ -11,28 +16,31 @@ use blstrs::Bls12;
 use cuzk_synth::r1cs::R1cs;
 use rayon::ThreadPool;
 
-use super::{Cuda, DeviceKey, Options};
+use super::{Cuda, DeviceKey, Source};
 use crate::{
-    arith::{G1, Table},
     cuda::{
         driver::DeviceInfo,
         error::CudaError,
         gpu::{Gpu, WeakGpu},
         kernels::Kernels,
+        load::LoadError,
+        plan::{BG2, Card, Config, MemoryPlan, NoPlan, Room, Rows, Shape},
+        points::Checks,
     },
     device::Device,
     prover::{Blinding, DeviceError, Fault, Partition, ProveError},
-    srs::HostKey,
+    shelf::{Budget, Footprint, Lease, Needs, NoRoom, Shelf, Tier},
+    srs::{Srs, Watch},
     timing::Timings,
 };
 
 /// The devices.
 #[derive(Debug)]
 pub struct Devices {
-    slots: Vec<Slot>,
+    slots: Arc<Vec<Slot>>,
     options: DeviceOptions,
-    /// Every circuit that may have a key on a device.
-    circuits: Mutex<Vec<Weak<Circuit>>>,
+    /// Circuits so far.
+    circuits: AtomicUsize,
 }
 
 /// How devices are used.
@@ -41,7 +49,17 @@ pub struct DeviceOptions {
     /// Partitions that may be on a device at once.
     pub workers: usize,
     /// The most bytes of device memory to use.
-    pub memory_limit: Option<usize>,
+    pub vram_limit: Option<usize>,
+    /// Bytes of device memory that are left alone.
+    pub vram_reserve: usize,
+    /// The most bytes of page-locked host memory to use.
+    pub pinned_limit: usize,
+    /// Where the sum over b_g2 is computed.
+    pub b_g2: BG2,
+    /// What is checked of the points of parameter files.
+    pub checks: Checks,
+    /// Threads that read parameter files.
+    pub readers: usize,
     /// Threads of what the CPU does after the kernels; without them, the caller's.
     pub finish: Option<Arc<ThreadPool>>,
 }
@@ -54,28 +72,31 @@ struct Slot {
 
 #[derive(Debug)]
 enum State {
-    Open(Arc<Device<Cuda>>),
+    Open(Opened),
     /// To be opened again when nobody uses the old context any more.
     Closing(WeakGpu),
 }
 
-/// A circuit that devices can prove.
-pub struct Circuit {
-    host: Arc<HostKey>,
-    r1cs: Arc<R1cs>,
-    points: Box<PointSource>,
-    /// One a device; `None` where it is not prepared.
-    keys: Vec<Mutex<Option<Arc<DeviceKey>>>>,
+/// A device with a context, and the circuits on it.
+#[derive(Clone, Debug)]
+struct Opened {
+    device: Arc<Device<Cuda>>,
+    /// What was free when it was opened.
+    card: Card,
+    shelf: Shelf<usize, DeviceKey>,
+    /// Of each circuit, made when it first came.
+    plans: Arc<Mutex<BTreeMap<usize, MemoryPlan>>>,
 }
 
-/// Reads the points of h, l, a and b_g1, in the portable form. An error says why it cannot.
-pub type PointSource = dyn Fn() -> Result<[Table<G1>; 4], String> + Send + Sync;
-
-/// Memory that is never planned with: the driver's, and what others may want.
-const RESERVE: usize = 1 << 29;
-
-/// The most tables of multiples of h.
-const TABLES: usize = 13;
+/// A circuit that devices can prove. When it is dropped, it leaves the devices.
+pub struct Circuit {
+    number: usize,
+    host: Arc<Srs>,
+    r1cs: Arc<R1cs>,
+    /// Its parameter file.
+    params: PathBuf,
+    slots: Weak<Vec<Slot>>,
+}
 
 impl Devices {
     /// Opens devices. Their kernels come from where [`Kernels::from_environment`] says.
@@ -85,10 +106,15 @@ impl Devices {
     pub fn open(infos: Vec<DeviceInfo>, options: DeviceOptions) -> Result<Self, CudaError> {
         let open = |info: DeviceInfo| {
             let device = open(&info, &options)?;
-            Ok(Slot { info, state: Mutex::new(State::Open(Arc::new(device))) })
+            Ok(Slot { info, state: Mutex::new(State::Open(device)) })
         };
         let slots = infos.into_iter().map(open).collect::<Result<_, CudaError>>()?;
-        Ok(Self { slots, options, circuits: Mutex::default() })
+        Ok(Self { slots: Arc::new(slots), options, circuits: AtomicUsize::new(0) })
+    }
+
+    /// No device at all.
+    pub fn none(options: DeviceOptions) -> Self {
+        Self { slots: Arc::default(), options, circuits: AtomicUsize::new(0) }
     }
 
     /// What the driver says about each.
@@ -106,32 +132,32 @@ impl Devices {
     /// # Errors
     /// It has no context.
     pub fn device(&self, device: usize) -> Result<Arc<Device<Cuda>>, ProveError> {
+        self.opened(device).map(|opened| opened.device)
+    }
+
+    fn opened(&self, device: usize) -> Result<Opened, ProveError> {
         match &*lock(&self.slots[device].state) {
             State::Open(opened) => Ok(opened.clone()),
             State::Closing(_) => Err(self.gone(device, "it has no context".to_owned())),
         }
     }
 
-    /// Prepares a circuit on every device.
+    /// Prepares a circuit on every device, with the points of a parameter file.
     ///
     /// # Errors
-    /// The points cannot be read, or a device cannot take them.
-    pub fn load(&self, host: HostKey, r1cs: Arc<R1cs>, points: Box<PointSource>) -> Result<Arc<Circuit>, String> {
-        let keys = self.slots.iter().map(|_| Mutex::new(None)).collect();
-        let circuit = Arc::new(Circuit { host: Arc::new(host), r1cs, points, keys });
-        {
-            let mut circuits = lock(&self.circuits);
-            circuits.retain(|circuit| circuit.strong_count() > 0);
-            circuits.push(Arc::downgrade(&circuit));
-        }
-        if self.slots.is_empty() {
-            return Ok(circuit);
-        }
-        let points = (circuit.points)()?;
+    /// The file cannot be read or has a bad point, `watch` stopped it, or a device cannot take the circuit.
+    pub fn load(
+        &self,
+        host: Arc<Srs>,
+        r1cs: Arc<R1cs>,
+        params: PathBuf,
+        watch: &Watch<'_>,
+    ) -> Result<Arc<Circuit>, String> {
+        let number = self.circuits.fetch_add(1, Ordering::Relaxed);
+        let circuit = Arc::new(Circuit { number, host, r1cs, params, slots: Arc::downgrade(&self.slots) });
         for device in 0..self.slots.len() {
-            let opened = self.device(device).map_err(|e| e.to_string())?;
-            let key = self.prepare(&opened, &circuit, &points).map_err(|e| e.to_string())?;
-            *lock(&circuit.keys[device]) = Some(key);
+            let opened = self.opened(device).map_err(|e| e.to_string())?;
+            self.lease(&opened, &circuit, watch).map_err(|e| e.to_string())?;
         }
         Ok(circuit)
     }
@@ -144,21 +170,12 @@ impl Devices {
         &self,
         device: usize,
         circuit: &Circuit,
-        partition: Partition,
+        partition: &Partition,
         blinding: Blinding,
     ) -> Result<(Proof<Bls12>, Timings), ProveError> {
-        let opened = self.device(device)?;
-        let key = {
-            let mut key = lock(&circuit.keys[device]);
-            match &*key {
-                Some(key) => key.clone(),
-                None => {
-                    let points = (circuit.points)().map_err(ProveError::Input)?;
-                    key.insert(self.prepare(&opened, circuit, &points)?).clone()
-                }
-            }
-        };
-        opened.prove(&key, partition, blinding)
+        let opened = self.opened(device)?;
+        let key = self.lease(&opened, circuit, &Watch::nobody())?;
+        opened.device.prove(&key, partition, blinding)
     }
 
     /// Gives a device a new context: all that is on it is dropped.
@@ -170,39 +187,58 @@ impl Devices {
         let old = {
             let mut state = lock(&slot.state);
             let old = match &*state {
-                State::Open(opened) => opened.backend().gpu().downgrade(),
+                State::Open(opened) => opened.device.backend().gpu().downgrade(),
                 State::Closing(old) => old.clone(),
             };
             *state = State::Closing(old.clone());
             old
         };
-        let circuits: Vec<_> = lock(&self.circuits).iter().filter_map(Weak::upgrade).collect();
-        for circuit in circuits {
-            *lock(&circuit.keys[device]) = None;
-        }
         // A context lives as long as somebody uses it, and until then a new one would be the same.
         if old.is_in_use() {
             return Err(self.gone(device, "its old context is still in use".to_owned()));
         }
         let new = open(&slot.info, &self.options).map_err(|error| error.of_device(&slot.info.uuid))?;
-        *lock(&slot.state) = State::Open(Arc::new(new));
+        *lock(&slot.state) = State::Open(new);
         Ok(())
     }
 
-    fn prepare(
+    /// A circuit on a device, put there now if it is not. Circuits that nobody uses make room for it.
+    fn lease(
         &self,
-        opened: &Device<Cuda>,
+        opened: &Opened,
         circuit: &Circuit,
-        points: &[Table<G1>; 4],
-    ) -> Result<Arc<DeviceKey>, ProveError> {
-        let gpu = opened.backend().gpu();
-        let key = || {
-            let free = gpu.free_memory()?.saturating_sub(RESERVE);
-            let memory = self.options.memory_limit.map_or(free, |limit| limit.min(free));
-            let options = Options { workers: self.options.workers, memory, tables: TABLES };
-            DeviceKey::new(gpu, points, circuit.host.clone(), circuit.r1cs.clone(), options)
-        };
-        key().map(Arc::new).map_err(|error| error.of_device(&gpu.info().uuid))
+        watch: &Watch<'_>,
+    ) -> Result<Lease<usize, DeviceKey>, ProveError> {
+        let gpu = opened.device.backend().gpu();
+        let failed = |error: CudaError| error.of_device(&gpu.info().uuid);
+        let plan = self.plan(opened, circuit).map_err(|error| failed(gpu.misuse(error.to_string())))?;
+        let hot = Footprint { device: plan.device_bytes() as u64, host: plan.pinned_bytes() as u64 };
+        let needs = Needs { warm: Footprint::default(), hot };
+        let DeviceOptions { checks, readers, .. } = self.options;
+        let lease = opened.shelf.lease(circuit.number, needs, || {
+            tracing::info!("{}:\n{plan}", gpu.label());
+            let source = Source { path: &circuit.params, checks, readers, watch };
+            let key = DeviceKey::new(gpu, plan.clone(), &source, circuit.host.clone(), circuit.r1cs.clone());
+            key.map_err(|error| match error {
+                LoadError::Device(error) => Unloaded::Failed(failed(error)),
+                LoadError::File(error) => Unloaded::Failed(ProveError::Input(error.to_string())),
+            })
+        });
+        lease.map_err(|error| match error {
+            Unloaded::Failed(error) => error,
+            Unloaded::NoRoom(error) => failed(gpu.misuse(error.to_string())),
+        })
+    }
+
+    fn plan(&self, opened: &Opened, circuit: &Circuit) -> Result<MemoryPlan, NoPlan> {
+        if let Some(plan) = lock(&opened.plans).get(&circuit.number) {
+            return Ok(plan.clone());
+        }
+        let r1cs = &circuit.r1cs;
+        let shape = Shape::of(r1cs, Room::for_bits(r1cs.num_variables(), r1cs.num_constraints()));
+        let plan = MemoryPlan::choose(&shape, &opened.card, &self.options.config())?;
+        lock(&opened.plans).insert(circuit.number, plan.clone());
+        Ok(plan)
     }
 
     fn gone(&self, device: usize, what: String) -> ProveError {
@@ -211,15 +247,55 @@ impl Devices {
     }
 }
 
+/// Why a circuit is not on a device.
+enum Unloaded {
+    NoRoom(NoRoom<usize>),
+    Failed(ProveError),
+}
+
+impl From<NoRoom<usize>> for Unloaded {
+    fn from(error: NoRoom<usize>) -> Self {
+        Self::NoRoom(error)
+    }
+}
+
+impl DeviceOptions {
+    fn config(&self) -> Config {
+        Config {
+            vram_limit: self.vram_limit,
+            reserve: self.vram_reserve,
+            workers: self.workers,
+            b_g2: self.b_g2,
+            rows: Rows::Matrices,
+            pinned_limit: self.pinned_limit,
+        }
+    }
+}
+
 impl Circuit {
-    /// What stays with the host.
-    pub fn host(&self) -> &HostKey {
-        &self.host
+    /// Whether a device has it.
+    pub fn is_on_a_device(&self) -> bool {
+        self.opened().iter().any(|opened| opened.shelf.tier(self.number) == Tier::Hot)
     }
 
-    /// The constraint system.
-    pub fn r1cs(&self) -> &Arc<R1cs> {
-        &self.r1cs
+    /// The devices that have a context.
+    fn opened(&self) -> Vec<Opened> {
+        let slots = self.slots.upgrade();
+        let slots = slots.iter().flat_map(|slots| slots.iter());
+        let opened = |slot: &Slot| match &*lock(&slot.state) {
+            State::Open(opened) => Some(opened.clone()),
+            State::Closing(_) => None,
+        };
+        slots.filter_map(opened).collect()
+    }
+}
+
+impl Drop for Circuit {
+    fn drop(&mut self) {
+        for opened in self.opened() {
+            opened.shelf.evict(self.number);
+            lock(&opened.plans).remove(&self.number);
+        }
     }
 }
 
@@ -229,9 +305,14 @@ impl fmt::Debug for Circuit {
     }
 }
 
-fn open(info: &DeviceInfo, options: &DeviceOptions) -> Result<Device<Cuda>, CudaError> {
+fn open(info: &DeviceInfo, options: &DeviceOptions) -> Result<Opened, CudaError> {
     let gpu = Gpu::open(info.clone(), Kernels::from_environment())?;
-    Ok(Device::new(Cuda::new(gpu, options.finish.clone())))
+    let card = Card::new(info, gpu.free_memory()?);
+    let most = options.vram_limit.map_or(card.memory, |limit| limit.min(card.memory));
+    let budget =
+        Footprint { device: most.saturating_sub(options.vram_reserve) as u64, host: options.pinned_limit as u64 };
+    let device = Arc::new(Device::new(Cuda::new(gpu, options.finish.clone())));
+    Ok(Opened { device, card, shelf: Shelf::new(Budget(budget)), plans: Arc::default() })
 }
 
 /// Poison is ignored: what the mutexes here guard is replaced whole.

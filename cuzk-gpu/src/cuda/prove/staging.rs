@@ -3,8 +3,7 @@
 use blstrs::Scalar;
 use cuzk_synth::witness::CompactWitness;
 
-use super::shape::Shape;
-use crate::cuda::{arena::Layout, spmv::WitnessRegion};
+use crate::cuda::{arena::Layout, plan::Shape, spmv::WitnessRegion};
 
 /// Where a worker's witness is, in its device memory and in the pinned copy of the beginning of that.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +15,7 @@ pub(super) struct Staging {
 impl Staging {
     /// Adds the buffers of a worker to a layout that is empty.
     pub(super) fn plan(layout: &mut Layout, shape: &Shape) -> Self {
-        Self { witness: WitnessRegion::plan(layout, shape.num_inputs, shape.num_aux, shape.values) }
+        Self { witness: WitnessRegion::plan(layout, shape.inputs, shape.aux, shape.room.full) }
     }
 
     /// Bytes of the pinned copy.
@@ -68,7 +67,10 @@ fn scalar_bytes(scalars: &[Scalar]) -> &[u8] {
 mod tests {
     use super::*;
     use crate::{
-        cuda::fr::{Element, montgomery},
+        cuda::{
+            fr::{Element, montgomery},
+            plan::Room,
+        },
         prover::Partition,
         toy::Toy,
     };
@@ -82,7 +84,7 @@ mod tests {
     fn everything_is_where_the_regions_say() {
         let toy = Toy { seed: 5, constraints: 300, percent_inputs: 20, b_constant: false, blank: false };
         let Partition { r1cs, witness, .. } = toy.partition();
-        let shape = Shape::of(&r1cs);
+        let shape = Shape::of(&r1cs, Room::for_any(r1cs.num_variables(), r1cs.num_constraints()));
         let mut layout = Layout::new();
         let staging = Staging::plan(&mut layout, &shape);
         let mut host = vec![0xdb; staging.host_bytes()];
@@ -98,7 +100,7 @@ mod tests {
     fn too_many_values_are_refused() {
         let toy = Toy { seed: 6, constraints: 30, percent_inputs: 0, b_constant: false, blank: false };
         let Partition { r1cs, witness, .. } = toy.partition();
-        let staging = Staging::plan(&mut Layout::new(), &Shape { values: 3, ..Shape::of(&r1cs) });
+        let staging = Staging::plan(&mut Layout::new(), &Shape::of(&r1cs, Room { full: 3, exceptions: 0 }));
         let mut host = vec![0; staging.host_bytes()];
         let refused = staging.write(&mut host, &witness);
         assert!(refused.as_ref().is_err_and(|e| e.contains("room for 3")), "{refused:?}");

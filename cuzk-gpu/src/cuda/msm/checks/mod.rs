@@ -72,7 +72,7 @@ fn expected<C: DeviceCurve>(points: &[C::Affine], scalars: &[Scalar]) -> C::Proj
 }
 
 /// `n` points in arithmetic progression, all different: an addition each.
-pub(super) fn multiples(rng: &mut ChaCha8Rng, n: usize) -> Vec<G1Affine> {
+pub(in crate::cuda) fn multiples(rng: &mut ChaCha8Rng, n: usize) -> Vec<G1Affine> {
     let step = G1Projective::random(&mut *rng);
     let projective: Vec<G1Projective> =
         std::iter::successors(Some(G1Projective::random(&mut *rng)), |p| Some(p + step)).take(n).collect();

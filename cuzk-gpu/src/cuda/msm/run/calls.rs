@@ -113,8 +113,8 @@ impl<C: DeviceCurve> Msm<C> {
         let size = self.plan.request.queries[0];
         let part = size.points.min(size.scalars);
         let parts = scalars.len.div_ceil(part).max(1);
-        if points.len() < scalars.len * C::POINT_BYTES || (parts > 1 && !self.plan.request.streamed) {
-            let what = format!("{} scalars in {parts} parts for {} bytes of points", scalars.len, points.len());
+        if points.len() < scalars.len * C::POINT_BYTES {
+            let what = format!("{} scalars for {} bytes of points", scalars.len, points.len());
             return self.misuse(gpu, what);
         }
         let events = [Event::new(gpu)?, Event::new(gpu)?];
@@ -128,17 +128,43 @@ impl<C: DeviceCurve> Msm<C> {
             events[i % 2].record(copies)
         };
         upload(0)?;
-        for i in 0..parts {
+        let base = |i: usize| {
             if i + 1 < parts {
                 upload(i + 1)?;
             }
             stream.wait_for(&events[i % 2])?;
-            let len = range(i).len();
-            let words = scalars.words.range(8 * range(i).start..8 * range(i).end)?;
-            let base = Base { points: buffers[i % 2], first: 0, len };
+            Ok(Base { points: buffers[i % 2], first: 0, len: range(i).len() })
+        };
+        self.in_parts(stream, arena, scalars, parts, base, |i| done[i % 2].record(stream))
+    }
+
+    /// The same for points that come in parts in any way: `base` tells where a part's are, and may first let the stream
+    /// wait for them; `used` is called when all work that reads them has been queued.
+    ///
+    /// # Errors
+    /// As [`Self::full`]; [`CudaError::Misuse`] if there are several parts and the plan is not for that.
+    pub fn in_parts<'a>(
+        &mut self,
+        stream: &Stream,
+        arena: &Arena,
+        scalars: Scalars<'_>,
+        parts: usize,
+        mut base: impl FnMut(usize) -> Result<Base<'a>, CudaError>,
+        mut used: impl FnMut(usize) -> Result<(), CudaError>,
+    ) -> Result<(), CudaError> {
+        let call = Call { stream, arena };
+        if parts > 1 && !self.plan.request.streamed {
+            return self.misuse(stream.gpu(), format!("{parts} parts"));
+        }
+        let mut done = 0;
+        for i in 0..parts {
+            let base = base(i)?;
+            let len = base.len.min(scalars.len - done);
+            let words = scalars.words.range(8 * done..8 * (done + len))?;
+            done += len;
             let target = if i == 0 { 0 } else { self.plan.part_buckets };
             self.full_buckets(&call, base, Scalars { words, len, ..scalars }, target)?;
-            done[i % 2].record(stream)?;
+            used(i)?;
             if i > 0 {
                 self.add_part(&call)?;
             }

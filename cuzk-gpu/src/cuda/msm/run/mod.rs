@@ -14,7 +14,7 @@ use super::{
     fold::DeviceCurve,
     kernels::{Accumulation, Kernels},
     plan::{self, Plan},
-    reduction::RADIX,
+    reduction::{Group, RADIX},
     workspace::{MAX_QUERIES, Word, Workspace},
 };
 use crate::cuda::{Arena, Args, CudaError, DeviceBuffer, DeviceSlice, Event, Gpu, Grid, Layout, PinnedBuffer, Stream};
@@ -37,6 +37,15 @@ pub struct Msm<C> {
     curve: PhantomData<C>,
 }
 
+/// The last few hundred points of a call.
+#[derive(Clone, Debug)]
+pub struct Unfolded<C> {
+    sums: Vec<u8>,
+    groups: Vec<Group>,
+    queries: usize,
+    curve: PhantomData<C>,
+}
+
 /// Points in time between the stages of a call.
 type Marks = Vec<(&'static str, Event)>;
 
@@ -45,6 +54,13 @@ type Marks = Vec<(&'static str, Event)>;
 struct Call<'a> {
     stream: &'a Stream,
     arena: &'a Arena,
+}
+
+impl<C: DeviceCurve> Unfolded<C> {
+    /// The sums, one a query.
+    pub fn fold(&self) -> Vec<C::Projective> {
+        (0..self.queries).map(|query| C::fold(&self.sums, &self.groups, query)).collect()
+    }
 }
 
 impl<C: DeviceCurve> Msm<C> {
@@ -95,9 +111,21 @@ impl<C: DeviceCurve> Msm<C> {
     /// # Errors
     /// What the driver reports, errors of the call's kernels included.
     pub fn sums(&mut self) -> Result<Vec<C::Projective>, CudaError> {
+        Ok(self.unfolded()?.fold())
+    }
+
+    /// The same, to be folded later: half a millisecond a query, in which the device can work at something else.
+    ///
+    /// # Errors
+    /// As [`Self::sums`].
+    pub fn unfolded(&mut self) -> Result<Unfolded<C>, CudaError> {
         self.done.wait()?;
-        let queries = 0..self.plan.request.queries.len();
-        Ok(queries.map(|query| C::fold(&self.sums, &self.plan.reduction.groups, query)).collect())
+        Ok(Unfolded {
+            sums: self.sums.to_vec(),
+            groups: self.plan.reduction.groups.clone(),
+            queries: self.plan.request.queries.len(),
+            curve: PhantomData,
+        })
     }
 
     /// Marks the stages of the next call, whose times [`Self::stages`] then tells.
