@@ -5,12 +5,17 @@ use std::{path::PathBuf, sync::Arc};
 use cuzk_gpu::{
     arith::Backend,
     cpu::Pools,
+    cuda::{
+        Driver,
+        prove::{DeviceOptions, Devices},
+    },
     params::{Library, Verdicts},
+    timeline::Timeline,
 };
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::{
-    config::Config,
+    config::{Config, GpuPolicy, MemoryBudget},
     exit::{Exit, Failure},
     porep::{PorepProving, Settings},
     resources::Plan,
@@ -32,16 +37,62 @@ pub fn open(config: &Config, plan: &Plan) -> Result<Arc<PorepProving>, Failure> 
     if let Some(cache) = cache_folder() {
         library = library.with_cache(cache.join("cuzk/srs"));
     }
-    let compute = pool("compute", plan.compute_threads)?;
+    let (compute, finish) = (pool("compute", plan.compute_threads)?, pool("finish", plan.finish_threads)?);
+    let gpus = open_gpus(config, plan, finish.clone())?;
     let settings = Settings {
         arithmetic: Backend::current(),
         check: config.synthesis.check,
         circuit_cache: cache_folder(),
-        host_memory_bytes: plan.memory_budget,
+        on_cpu: config.gpus.policy != GpuPolicy::Required,
+        host_memory_bytes: plan.memory.total(),
         synthesis: compute.clone(),
-        prover: Pools { kernels: compute, finish: pool("finish", plan.gpu_threads)? },
+        prover: Pools { kernels: compute, finish },
     };
-    Ok(Arc::new(PorepProving::new(library, settings)))
+    let timeline = timeline(config, &gpus)?;
+    Ok(Arc::new(PorepProving::new(library, settings, gpus, timeline)))
+}
+
+/// The GPUs that the configuration names, or none if it does not insist on any.
+fn open_gpus(config: &Config, plan: &Plan, finish: Arc<ThreadPool>) -> Result<Devices, Failure> {
+    let settings = &config.gpus;
+    let options = DeviceOptions {
+        workers: settings.gpu_workers_per_device.get() as usize,
+        vram_limit: match settings.vram_limit {
+            MemoryBudget::Auto => None,
+            MemoryBudget::Fixed(size) => Some(size.bytes() as usize),
+        },
+        vram_reserve: settings.vram_reserve.bytes() as usize,
+        pinned_limit: plan.memory.total() as usize,
+        b_g2: settings.b_g2_msm,
+        checks: config.srs.check_points.checks(),
+        readers: plan.compute_threads.clamp(1, 16),
+        finish: Some(finish),
+    };
+    let none = || Devices::none(options.clone());
+    if settings.policy == GpuPolicy::Never {
+        return Ok(none());
+    }
+    let names: Vec<_> = settings.devices.0.iter().map(ToString::to_string).collect();
+    match Driver::load().and_then(|driver| Devices::open(driver.select(&names)?, options.clone())) {
+        Ok(devices) => Ok(devices),
+        // Who names devices means them.
+        Err(error) if settings.policy == GpuPolicy::Required || !names.is_empty() => {
+            Err(Failure::new(Exit::Failure, format!("[gpus] policy or devices: {error}")))
+        }
+        Err(error) => {
+            tracing::warn!("proving on the CPU: {error}");
+            Ok(none())
+        }
+    }
+}
+
+fn timeline(config: &Config, gpus: &Devices) -> Result<Timeline, Failure> {
+    let Some(path) = &config.logging.timeline else {
+        return Ok(Timeline::in_memory());
+    };
+    let names: Vec<_> = gpus.infos().map(ToString::to_string).chain(["cpu".to_owned()]).collect();
+    let failed = |e| Failure::new(Exit::Failure, format!("logging.timeline = {}: {e}", path.display()));
+    Timeline::with_file(path, &names).map_err(failed)
 }
 
 fn pool(name: &'static str, threads: usize) -> Result<Arc<ThreadPool>, Failure> {
@@ -67,7 +118,10 @@ fn announce(proving: &PorepProving) {
         true => tracing::warn!("no usable proving parameters in {folder}: `cuzk-daemon params list` says why"),
         false => tracing::info!("parameters in {folder}: {}", provable.join(", ")),
     }
-    tracing::info!("devices: cpu ({:?} arithmetic)", proving.settings().arithmetic);
+    for gpu in proving.gpus().infos() {
+        tracing::info!("device: {gpu}");
+    }
+    tracing::info!("device: cpu ({:?} arithmetic)", proving.settings().arithmetic);
     for warning in proving.warnings() {
         tracing::warn!("{warning}");
     }

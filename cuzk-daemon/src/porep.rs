@@ -1,34 +1,50 @@
-//! The real thing behind the engine's port: PoRep requests, parameter files and the CPU as the one device.
+//! The real thing behind the engine's port: PoRep requests, parameter files, GPUs, and the CPU.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use bellperson::groth16::{PreparedVerifyingKey, Proof};
 use blstrs::Bls12;
 use cuzk_gpu::{
     arith::Backend,
     cpu::{Cpu, Pools},
+    cuda::{
+        self,
+        prove::{Circuit, Devices},
+    },
     device::Device,
     params::{Library, ParamError, Provenance},
-    prover::{Blinding, Partition},
-    srs::{self, Srs},
+    prover::{Blinding, Partition, ProveError},
+    srs::{self, Srs, Watch},
+    timeline::Timeline,
     timing::Timings,
 };
-use cuzk_server::{DeviceInfo, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, Refusal};
+use cuzk_server::{
+    Attempt, DeviceInfo, Load, ParamsSize, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, ProvingError,
+    Refusal,
+};
 use cuzk_synth::{
     circuit::{CircuitId, CircuitKind},
     error::InputError,
     porep::{self, Claims, PorepTask},
     r1cs::{self, Check, R1cs},
-    witness::CompactWitness,
+    synthesis::Synthesis,
 };
 use rand::rngs::OsRng;
 use rayon::ThreadPool;
 
-/// Proves PoReps on the CPU.
+/// Proves PoReps.
 pub struct PorepProving {
     library: Library,
     settings: Settings,
+    gpus: Devices,
     cpu: Device<Cpu>,
+    timeline: Timeline,
 }
 
 /// How to prove.
@@ -40,6 +56,8 @@ pub struct Settings {
     pub check: Check,
     /// Where recorded constraint systems are kept; without it they are recorded at every start.
     pub circuit_cache: Option<PathBuf>,
+    /// Whether the CPU proves: alone, or what no GPU can.
+    pub on_cpu: bool,
     /// Memory that this host lends, in bytes.
     pub host_memory_bytes: u64,
     /// Threads for everything that comes before the prover: checks, witnesses, loading.
@@ -50,14 +68,16 @@ pub struct Settings {
 
 /// What is needed to prove a circuit.
 pub struct Params {
-    srs: Srs,
+    srs: Arc<Srs>,
     r1cs: Arc<R1cs>,
+    /// The same on the GPUs.
+    on_gpus: Arc<Circuit>,
 }
 
 /// One synthesized partition.
 pub struct Witness {
     circuit: CircuitId,
-    values: CompactWitness,
+    values: Synthesis,
 }
 
 /// A checked PoRep, and the memory that each of its partitions takes.
@@ -67,10 +87,15 @@ pub struct Admitted {
 }
 
 impl PorepProving {
-    /// Proves with the parameters in `library`.
-    pub fn new(library: Library, settings: Settings) -> Self {
+    /// Proves with the parameters in `library`, on these GPUs.
+    pub fn new(library: Library, settings: Settings, gpus: Devices, timeline: Timeline) -> Self {
         let cpu = Device::new(Cpu::with_pools(settings.arithmetic, settings.prover.clone()));
-        Self { library, cpu, settings }
+        Self { library, gpus, cpu, settings, timeline }
+    }
+
+    /// The GPUs.
+    pub fn gpus(&self) -> &Devices {
+        &self.gpus
     }
 
     /// Where the parameters are.
@@ -84,13 +109,13 @@ impl PorepProving {
     }
 
     /// Host memory that a partition takes at its peak, from the lengths in the parameter file: two vectors of the domain
-    /// (40 bytes an element in the wider form), the coefficients of H, and the witness (two bits a variable, and its
-    /// few full scalars).
+    /// (40 bytes an element in the wider form), the coefficients of H, and what synthesis leaves (five planes of bits, indexes
+    /// and the few full scalars: 2.4 bytes a variable for 32 GiB, 5 for 2 KiB).
     fn partition_bytes(&self, circuit: CircuitId) -> u64 {
         let layout = self.library.find(circuit).ok().and_then(|found| srs::check_layout(&found.files.params).ok());
         layout.map_or(0, |layout| {
             let [_, h, l, ..] = layout.sections;
-            (2 * 40 + 32) * (h.points + 1) + l.points
+            (2 * 40 + 32) * (h.points + 1) + 5 * l.points
         })
     }
 
@@ -104,21 +129,43 @@ impl PorepProving {
         r1cs::open_or_record(circuit, &r1cs::cache_path(cache, circuit), recording).map_err(|e| e.to_string())
     }
 
-    fn load_here(&self, circuit: CircuitId) -> Result<(Params, u64), String> {
+    fn load_here(&self, circuit: CircuitId, load: &Load) -> Result<(Params, ParamsSize), String> {
         // The native witness is compared with the circuit now, so that no job waits for that. If they differ, the log has
         // a warning, and witnesses take longer.
-        let (params, native) = rayon::join(|| self.read_params(circuit), || porep::is_native(circuit));
+        let (params, native) = rayon::join(|| self.read_params(circuit, load), || porep::is_native(circuit));
         native.map_err(|e| e.to_string())?;
         params
     }
 
-    fn read_params(&self, circuit: CircuitId) -> Result<(Params, u64), String> {
+    fn read_params(&self, circuit: CircuitId, load: &Load) -> Result<(Params, ParamsSize), String> {
         let r1cs = self.r1cs(circuit)?;
         let found = self.library.find(circuit).map_err(|e| e.to_string())?;
         srs::check_layout(&found.files.params).map_err(|e| e.to_string())?.fits(&r1cs)?;
-        let srs = self.library.load(circuit, self.settings.arithmetic).map_err(|e| e.to_string())?;
+        let in_log = in_tenths(circuit);
+        let report = |done, of| {
+            load.report(done, of);
+            in_log(done, of);
+        };
+        let watch = Watch::new(&report, load.cancelled());
+        let srs = self.library.load_watched(circuit, self.settings.arithmetic, &watch).map_err(|e| e.to_string())?;
         let bytes = srs.bytes(self.settings.arithmetic) + r1cs.bytes();
-        Ok((Params { srs, r1cs: Arc::new(r1cs) }, bytes))
+        let (srs, r1cs) = (Arc::new(srs), Arc::new(r1cs));
+        let on_gpus = self.gpus.load(srs.clone(), r1cs.clone(), found.files.params, &watch)?;
+        let size = ParamsSize { bytes, host_bytes: host_bytes(srs.h.len() as u64) };
+        Ok((Params { srs, r1cs, on_gpus }, size))
+    }
+
+    fn prove_partition(
+        &self,
+        device: usize,
+        params: &Params,
+        partition: &Partition,
+    ) -> Result<(Proof<Bls12>, Timings), ProveError> {
+        let blinding = Blinding::random(OsRng);
+        match device < self.gpus.infos().len() {
+            true => self.gpus.prove(device, &params.on_gpus, partition, blinding),
+            false => self.cpu.prove(&params.srs, partition, blinding),
+        }
     }
 
     /// Names the constraint that a witness does not satisfy.
@@ -198,40 +245,88 @@ impl Proving for PorepProving {
             .collect()
     }
 
-    fn load_params(&self, circuit: CircuitId) -> Result<(Params, u64), String> {
-        self.settings.synthesis.install(|| self.load_here(circuit))
+    fn params_bytes(&self, circuit: CircuitId) -> u64 {
+        let layout = self.library.find(circuit).ok().and_then(|found| srs::check_layout(&found.files.params).ok());
+        layout.map_or(0, |layout| host_bytes(layout.sections[1].points))
     }
 
-    fn synthesize(&self, task: &Admitted, partition: usize) -> Result<Witness, String> {
-        let witness = self.settings.synthesis.install(|| task.porep.witness(partition)).map_err(|e| e.to_string())?;
-        Ok(Witness { circuit: task.porep.circuit(), values: witness })
+    fn load_params(&self, circuit: CircuitId, load: &Load) -> Result<(Params, ParamsSize), String> {
+        self.settings.synthesis.install(|| self.load_here(circuit, load))
+    }
+
+    fn is_hot(&self, params: &Params) -> bool {
+        params.on_gpus.is_on_a_device()
+    }
+
+    fn synthesize(&self, task: &Admitted, partition: usize, attempt: &Attempt) -> Result<Witness, ProvingError> {
+        attempt.go_on()?;
+        // GPUs multiply the matrices with the witness faster than synthesis could.
+        let synthesize = || match self.gpus.infos().len() {
+            0 => task.porep.synthesize(partition),
+            _ => task.porep.witness(partition).map(Synthesis::from),
+        };
+        let values = self.settings.synthesis.install(synthesize);
+        let values = values.map_err(|e| ProvingError::Input(e.to_string()))?;
+        Ok(Witness { circuit: task.porep.circuit(), values })
     }
 
     fn devices(&self) -> Vec<DeviceInfo> {
-        vec![DeviceInfo {
-            id: "cpu".to_owned(),
-            ordinal: 0,
-            name: "cpu".to_owned(),
-            memory_total_bytes: self.settings.host_memory_bytes,
-            memory_free_bytes: self.settings.host_memory_bytes,
-            // A second worker would only take cores from the first: here "device" and "CPU tail" are the same cores.
-            workers: Some(1),
-        }]
+        let gpu = |(i, info): (usize, &cuda::driver::DeviceInfo)| DeviceInfo {
+            id: info.uuid.clone(),
+            ordinal: i as u32,
+            name: info.name.clone(),
+            memory_total_bytes: info.memory as u64,
+            memory_free_bytes: self.gpus.free_memory(i).unwrap_or(0) as u64,
+            workers: None,
+            express: false,
+            fallback: false,
+        };
+        let mut devices: Vec<_> = self.gpus.infos().enumerate().map(gpu).collect();
+        if self.settings.on_cpu {
+            devices.push(DeviceInfo {
+                id: "cpu".to_owned(),
+                ordinal: devices.len() as u32,
+                name: "cpu".to_owned(),
+                memory_total_bytes: self.settings.host_memory_bytes,
+                memory_free_bytes: self.settings.host_memory_bytes,
+                // A second worker would only take cores from the first: here "device" and "CPU tail" are the same cores.
+                workers: Some(1),
+                express: false,
+                fallback: !devices.is_empty(),
+            });
+        }
+        devices
     }
 
-    fn prove(&self, _: usize, params: &Params, witness: Witness) -> Result<Proved, String> {
-        let Witness { circuit, values } = witness;
-        let check = || params.r1cs.first_unsatisfied(&values, self.settings.check);
-        if let Some(constraint) = self.settings.synthesis.install(check) {
-            return Err(Self::unsatisfied(circuit, constraint));
+    fn revive(&self, device: usize) -> Result<(), String> {
+        match device < self.gpus.infos().len() {
+            true => self.gpus.revive(device).map_err(|e| e.to_string()),
+            false => Ok(()),
         }
-        let partition = Partition { r1cs: params.r1cs.clone(), witness: values };
-        let (proof, timings) =
-            self.cpu.prove(&params.srs, partition, Blinding::random(OsRng)).map_err(|e| e.to_string())?;
+    }
+
+    fn prove(
+        &self,
+        device: usize,
+        params: &Params,
+        witness: Witness,
+        attempt: &Attempt,
+    ) -> Result<Proved, ProvingError> {
+        let Witness { circuit, values } = witness;
+        let check = || params.r1cs.first_unsatisfied(&values.witness, self.settings.check);
+        if let Some(constraint) = self.settings.synthesis.install(check) {
+            return Err(ProvingError::Input(Self::unsatisfied(circuit, constraint)));
+        }
+        attempt.go_on()?;
+        let partition = Partition::new(params.r1cs.clone(), values);
+        let (proof, timings) = self.prove_partition(device, params, &partition).map_err(proving_error)?;
+        let phases = phase_timings(&timings);
+        self.timeline.record(device, timings);
         let mut bytes = Vec::new();
-        proof.write(&mut bytes).map_err(|e| e.to_string())?;
-        let proof = PartitionProof::try_from(bytes).map_err(|bytes| format!("a proof of {} bytes", bytes.len()))?;
-        Ok(Proved { proof, timings: phase_timings(&timings) })
+        proof.write(&mut bytes).map_err(|e| ProvingError::Device(e.to_string()))?;
+        let proof = PartitionProof::try_from(bytes)
+            .map_err(|bytes| ProvingError::Device(format!("a proof of {} bytes", bytes.len())))?;
+        Ok(Proved { proof, timings: phases })
     }
 
     fn verify_partition(
@@ -256,8 +351,33 @@ impl Proving for PorepProving {
     }
 }
 
+/// Tells the log how far a load is, when another tenth of a file has been read.
+fn in_tenths(circuit: CircuitId) -> impl Fn(u64, u64) + Sync {
+    let told = AtomicU64::new(0);
+    move |done, of| {
+        let tenths = 10 * done / of.max(1);
+        if told.swap(tenths, Ordering::Relaxed) < tenths {
+            tracing::info!(%circuit, "loading parameters: {} % of {} MB", 10 * tenths, of / 1_000_000);
+        }
+    }
+}
+
+/// Host memory of parameters on the CPU: the points of `h`, of two coordinates of 64 bytes in the wider arithmetic. The
+/// others and the constraint system are mapped.
+fn host_bytes(h_points: u64) -> u64 {
+    128 * h_points
+}
+
 fn key(params: &Params) -> &PreparedVerifyingKey<Bls12> {
     &params.srs.prepared
+}
+
+fn proving_error(error: ProveError) -> ProvingError {
+    match error {
+        ProveError::Input(reason) => ProvingError::Input(reason),
+        ProveError::Device(error) if error.fault.is_sickness() => ProvingError::Sick(error.to_string()),
+        ProveError::Device(error) => ProvingError::Device(error.to_string()),
+    }
 }
 
 fn refusal(error: InputError) -> Refusal {

@@ -110,11 +110,12 @@ FN void accumulate(const msm_accumulate_args& a)
     extern __shared__ uint4 shared[];
     const u32 lane = threadIdx.x % 32, warp = blockIdx.x * WARPS + threadIdx.x / 32, warps = gridDim.x * WARPS;
     const lane_segments own = {a, warp * 32 + lane, warps * 32};
-    const u32 total = own.first < a.segments ? (a.segments - own.first - 1) / own.apart + 1 : 0;
+    const u32 segments = segments_of(a), per_lane = (segments + own.apart - 1) / own.apart;
+    const u32 total = own.first < segments ? (segments - own.first - 1) / own.apart + 1 : 0;
 
-    char* accumulators = a.scratch + (u64)warp * a.per_lane * (9 * PLANE + 128) + 16 * lane;
-    char* products = accumulators + (u64)a.per_lane * 6 * PLANE;
-    u32* ids = (u32*)(products + (u64)a.per_lane * 3 * PLANE - 16 * lane) + lane;
+    char* accumulators = a.scratch + (u64)warp * per_lane * (9 * PLANE + 128) + 16 * lane;
+    char* products = accumulators + (u64)per_lane * 6 * PLANE;
+    u32* ids = (u32*)(products + (u64)per_lane * 3 * PLANE - 16 * lane) + lane;
     char* ring = (char*)shared + threadIdx.x / 32 * RING + 16 * lane;
     const u32 ring_address = (u32)__cvta_generic_to_shared(ring);
 
@@ -235,6 +236,7 @@ FN void accumulate(const msm_accumulate_args& a)
         __syncwarp();
     }
 
+    char* sums = sums_of(a);
     for (u32 k = 0; k < total; k += BATCH) {
         u32 to[BATCH];
         affine<g1> p[BATCH];
@@ -246,7 +248,7 @@ FN void accumulate(const msm_accumulate_args& a)
             p[i].y = planes_load(accumulators + ((u64)(k + i) * 6 + 3) * PLANE);
         }
         UNROLL for (u32 i = 0; i < BATCH; i++) {
-            if (k + i < total) point_store(a.sums + (u64)to[i] * 96, p[i]);
+            if (k + i < total) point_store(sums + (u64)to[i] * 96, p[i]);
         }
     }
 }

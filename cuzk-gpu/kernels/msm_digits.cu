@@ -6,7 +6,6 @@
 // digit has the value NONE and a key that depends on the position only, so that zeros never pile up in one bucket.
 // 32 bytes read, 8 written a window; the digits of the keys are counted for the sort on the way.
 #include "msm.cuh"
-#include "sort.cuh"
 
 CONSTANT u32 FR_R[8] = {0x00000001, 0xffffffff, 0xfffe5bfe, 0x53bda402, 0x09a1d805, 0x3339d808, 0x299d7d48, 0x73eda753};
 
@@ -51,12 +50,17 @@ FN bool fr_halve(u32* k)
     return smaller;
 }
 
-// Pairs of `n` scalars, pair j*n + i for window j. Scalar i is scalars[scalar_index[i]] and belongs to the point
-// point_index[i] of each table; without an index, to i.
+// Pairs of a query's n scalars, behind those of the queries before it; pair j*n + i is for window j. Scalar i is
+// scalars[scalar_index[i]] and belongs to the point point_index[i] of each table; without an index, to i.
 extern "C" __global__ void __launch_bounds__(256)
-    msm_digits(const uint4* scalars, u32 n, u32 montgomery, const u32* scalar_index, const u32* point_index,
-               const msm_windows windows, u32 passes, u32* keys, u32* values, u32* counts)
+    msm_digits(const uint4* scalars, u32 query, u32 montgomery, const u32* scalar_index, const u32* point_index,
+               const msm_windows windows, u32 passes, u32* keys, u32* values, u32* counts, msm_state* state)
 {
+    const u32 n = state->listed[query];
+    u32 before = 0;
+    for (u32 q = 0; q < query; q++) before += state->listed[q];
+    keys += (u64)before * windows.count, values += (u64)before * windows.count;
+    if (blockIdx.x == 0 && threadIdx.x == 0) state->pairs = (before + n) * windows.count; // the last query's stays
     __shared__ u32 bins[SORT_MAX_PASSES * SORT_DIGITS];
     for (u32 i = threadIdx.x; i < passes * SORT_DIGITS; i += blockDim.x) bins[i] = 0;
     __syncthreads();

@@ -41,10 +41,11 @@ extern "C" __global__ void __launch_bounds__(SELECT_THREADS)
 }
 
 // Lists the variables in both, from the sums of the tiles before each. Point numbers begin at `first_point` and places of
-// values at `first_value` (the query's public inputs come before its other variables); `value_list` may be null.
+// values at `first_value` (the query's public inputs come before its other variables); `value_list` may be null. Nothing is
+// written past `most` places.
 extern "C" __global__ void __launch_bounds__(SELECT_THREADS)
     msm_select_list(const u32* mask, const u32* set, u32 words, const u32* in_mask, const u32* in_set, const u32* in_both,
-                    u32 first_point, u32 first_value, u32* point_list, u32* value_list)
+                    u32 first_point, u32 first_value, u32 most, u32* point_list, u32* value_list)
 {
     __shared__ u32 scratch[3][SELECT_THREADS / 32];
     u32 point = first_point + in_mask[blockIdx.x], value = first_value + in_set[blockIdx.x], place = in_both[blockIdx.x];
@@ -59,6 +60,7 @@ extern "C" __global__ void __launch_bounds__(SELECT_THREADS)
         while (both) {
             const u32 below = (both & -both) - 1;
             both &= both - 1;
+            if (at >= most) break;
             point_list[at] = point + point_before + __popc(w.mask & below);
             if (value_list) value_list[at] = value + value_before + __popc(w.set & below);
             at++;

@@ -62,7 +62,7 @@ template <class G>
 FN void accumulate_plainly(const msm_accumulate_args& a)
 {
     const u32 g = blockIdx.x * blockDim.x + threadIdx.x;
-    if (g >= a.segments) return;
+    if (g >= segments_of(a)) return;
     const u32 start = a.starts[g], stride = start & MSM_SECOND_STRIDE ? a.second_stride : a.stride;
     xyzz<G> sum;
     set_identity(sum);
@@ -77,7 +77,7 @@ FN void accumulate_plainly(const msm_accumulate_args& a)
     }
     affine<G> out;
     make_affine(out, sum);
-    point_store(a.sums + (u64)(a.order ? a.order[g] : g) * sizeof(out), out);
+    point_store(sums_of(a) + (u64)(a.order ? a.order[g] : g) * sizeof(out), out);
 }
 
 extern "C" __global__ void __launch_bounds__(128) msm_accumulate_g2(const msm_accumulate_args a) { accumulate_plainly<g2>(a); }

@@ -51,11 +51,12 @@ FN u32 same_digit(u32 digit)
 }
 
 // One pass over the digit at `shift`. `first` is where each digit begins in the output, `status` holds SORT_DIGITS cleared
-// words a tile, `ticket` is a cleared counter: tiles are taken in order, so that those before a tile have begun.
+// words a tile, `ticket` is a cleared counter: tiles are taken in order, so that those before a tile have begun. There may
+// be more blocks than tiles.
 // Shared memory: SORT_TILE pairs and a counter for each warp and digit.
 extern "C" __global__ void __launch_bounds__(SORT_THREADS, SORT_BLOCKS)
-    sort_pass(const u32* keys_in, const u32* values_in, u32* keys_out, u32* values_out, u32 n, u32 shift, const u32* first,
-              u64* status, u32* ticket)
+    sort_pass(const u32* keys_in, const u32* values_in, u32* keys_out, u32* values_out, const u32* count_of_pairs, u32 shift,
+              const u32* first, u64* status, u32* ticket)
 {
     extern __shared__ u32 shared[];
     u32* stage_keys = shared;
@@ -68,7 +69,8 @@ extern "C" __global__ void __launch_bounds__(SORT_THREADS, SORT_BLOCKS)
     u32* mine = counters[warp];
     UNROLL for (int i = 0; i < SORT_DIGITS / 32; i++) mine[32 * i + lane] = 0;
     __syncthreads();
-    const u32 tile = tile_of_block;
+    const u32 tile = tile_of_block, n = *count_of_pairs;
+    if ((u64)tile * SORT_TILE >= n) return;
     const u32 begin = tile * SORT_TILE;
     const u32 valid = min(n - begin, (u32)SORT_TILE);
     const u32 own = warp * (32 * SORT_ITEMS) + lane;

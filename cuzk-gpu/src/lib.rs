@@ -5,7 +5,9 @@
 //! * [`generate`]: development parameters;
 //! * [`prover`]: the seam between the phases of a proof and whatever computes them;
 //! * [`device`]: one lock a device, held around the kernel phase only, and the timings;
+//! * [`timing`], [`timeline`]: when phases ran, of one partition and of the last ones;
 //! * [`cpu`]: the backend that needs no device;
+//! * [`shelf`]: parameters of several circuits, near to a device or far;
 //! * [`arith`]: the arithmetic it stands on;
 //! * [`cuda`]: NVIDIA devices, their kernels, and the programs that check and measure them.
 
@@ -16,8 +18,10 @@ pub mod device;
 pub mod generate;
 pub mod params;
 pub mod prover;
+pub mod shelf;
 pub mod srs;
+pub mod timeline;
 pub mod timing;
+pub mod turns;
 
-#[cfg(test)]
 mod toy;

@@ -2,31 +2,105 @@
 //! (outside it). See Groth, "On the Size of Pairing-based Non-interactive Arguments" (2016), section 3.2, for the proof
 //! elements.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use bellperson::groth16::{Proof, VerifyingKey};
 use blstrs::{Bls12, G1Projective, G2Projective, Scalar};
-use cuzk_synth::{r1cs::R1cs, witness::CompactWitness};
+use cuzk_synth::{planes::Rows, r1cs::R1cs, synthesis::Synthesis, witness::CompactWitness};
 use ff::Field;
 use group::{Curve, prime::PrimeCurveAffine};
 use rand::RngCore;
 
-use crate::{srs::Srs, timing::Timings};
+use crate::timing::Timings;
 
 /// Why a partition could not be proven.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum ProveError {
     /// The parameters or the assignment are not what they should be: no device can prove it.
     #[error("{0}")]
     Input(String),
     /// The device failed; another one, or a second try, may do.
-    #[error("device {device}: {what}")]
-    Device {
-        /// The device.
-        device: String,
-        /// What happened.
-        what: String,
-    },
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+/// A device that failed a partition.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{fault}: {what}")]
+pub struct DeviceError {
+    /// The device.
+    pub device: String,
+    /// In which way.
+    pub fault: Fault,
+    /// What happened, with the device's name and sizes.
+    pub what: String,
+}
+
+/// The ways in which a device fails. What follows from each is for the scheduler to decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// The partition does not fit what the device has prepared for its circuit.
+    Unfit,
+    /// An allocation failed.
+    Memory,
+    /// A launch or a copy was refused.
+    Launch,
+    /// An error after which every call of the context fails.
+    Context,
+    /// The device does not answer any more.
+    Gone,
+    /// Work took longer than its watchdog allows.
+    Watchdog,
+    /// What it computed does not verify.
+    WrongProof,
+}
+
+impl Fault {
+    /// All of them.
+    pub const ALL: [Self; 7] =
+        [Self::Unfit, Self::Memory, Self::Launch, Self::Context, Self::Gone, Self::Watchdog, Self::WrongProof];
+
+    /// Name in logs and metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unfit => "unfit",
+            Self::Memory => "memory",
+            Self::Launch => "launch",
+            Self::Context => "context",
+            Self::Gone => "gone",
+            Self::Watchdog => "watchdog",
+            Self::WrongProof => "wrong_proof",
+        }
+    }
+
+    /// Whether the device must not be given more work as it is. Otherwise only this partition has to go elsewhere.
+    pub const fn is_sickness(self) -> bool {
+        !matches!(self, Self::Unfit | Self::Memory)
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unfit => "the partition does not fit",
+            Self::Memory => "out of memory",
+            Self::Launch => "a launch failed",
+            Self::Context => "its context is lost",
+            Self::Gone => "it is gone",
+            Self::Watchdog => "it took too long",
+            Self::WrongProof => "a wrong proof",
+        })
+    }
+}
+
+impl ProveError {
+    /// The fault, if it was the device's: then another device may prove the partition.
+    pub fn fault(&self) -> Option<Fault> {
+        match self {
+            Self::Input(_) => None,
+            Self::Device(error) => Some(error.fault),
+        }
+    }
 }
 
 /// The two random scalars that make a proof zero-knowledge.
@@ -52,22 +126,38 @@ pub struct Partition {
     pub r1cs: Arc<R1cs>,
     /// The values of its variables.
     pub witness: CompactWitness,
+    /// The values of its constraints' factors, A·w and B·w. Without them the matrices are multiplied with the witness.
+    pub rows: Option<Rows>,
 }
 
 impl Partition {
-    /// Whether the witness has a value for every variable.
+    /// A circuit and what its synthesis left.
+    pub fn new(r1cs: Arc<R1cs>, Synthesis { witness, rows }: Synthesis) -> Self {
+        Self { r1cs, witness, rows }
+    }
+
+    /// Whether there is a value for every variable, and for every constraint if for any.
     ///
     /// # Errors
     /// What does not fit, with both numbers.
     pub fn is_whole(&self) -> Result<(), ProveError> {
         let (inputs, aux) = (self.witness.inputs().len(), self.witness.num_aux());
-        if (inputs, aux) == (self.r1cs.num_inputs, self.r1cs.num_aux) {
-            return Ok(());
+        if (inputs, aux) != (self.r1cs.num_inputs, self.r1cs.num_aux) {
+            return Err(ProveError::Input(format!(
+                "the witness has {inputs} public inputs and {aux} auxiliary variables, the circuit {} and {}",
+                self.r1cs.num_inputs, self.r1cs.num_aux
+            )));
         }
-        Err(ProveError::Input(format!(
-            "the witness has {inputs} public inputs and {aux} auxiliary variables, the circuit {} and {}",
-            self.r1cs.num_inputs, self.r1cs.num_aux
-        )))
+        let constraints = self.r1cs.num_constraints();
+        for (name, planes) in self.rows.iter().flat_map(|rows| [("A", &rows.a), ("B", &rows.b)]) {
+            if planes.len() != constraints {
+                return Err(ProveError::Input(format!(
+                    "{name}·w has {} values, the circuit {constraints} constraints",
+                    planes.len()
+                )));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -84,29 +174,39 @@ pub struct KernelSums {
     pub b_g1: G1Projective,
 }
 
+/// A circuit's proving parameters, in whatever form a backend works on.
+pub trait ProvingKey: Send + Sync {
+    /// The verifying key, for the epilogue.
+    fn vk(&self) -> &VerifyingKey<Bls12>;
+
+    /// Whether the parameters are those of this constraint system, as far as that can be told without proving.
+    ///
+    /// # Errors
+    /// What does not fit, with both numbers.
+    fn fits(&self, r1cs: &R1cs) -> Result<(), String>;
+}
+
 /// What computes the phases of a partition.
 pub trait Backend: Send + Sync {
+    /// Parameters as this backend takes them.
+    type Key: ProvingKey;
     /// A partition, ready for the kernel phase.
     type Staged: Send;
-    /// What the finish needs of the partition once the kernels have run.
+    /// What the kernels leave for the finish.
     type Rest: Send;
 
     /// A name for logs and results, such as "cpu" or a device's UUID.
     fn name(&self) -> &str;
 
     /// Prepares a partition. Runs outside the lock, at the same time as other partitions' kernels.
-    fn stage(&self, srs: &Srs, partition: Partition) -> Result<Self::Staged, ProveError>;
+    fn stage(&self, key: &Self::Key, partition: &Partition) -> Result<Self::Staged, ProveError>;
 
-    /// Everything that needs the device. Runs under its lock.
-    fn kernels(
-        &self,
-        srs: &Srs,
-        staged: Self::Staged,
-        timings: &mut Timings,
-    ) -> Result<(KernelSums, Self::Rest), ProveError>;
+    /// Everything that needs the device. Runs under its lock, and leaves nothing running when it returns.
+    fn kernels(&self, key: &Self::Key, staged: Self::Staged, timings: &mut Timings) -> Result<Self::Rest, ProveError>;
 
-    /// Σ w_i B_i in G2 over all variables: outside the lock, on the CPU, while the next partition's kernels run.
-    fn b_g2(&self, srs: &Srs, rest: Self::Rest) -> Result<G2Projective, ProveError>;
+    /// What is left: the kernels' sums as points, and Σ w_i B_i in G2 over all variables. Outside the lock, on the CPU, while
+    /// the next partition's kernels run.
+    fn finish(&self, key: &Self::Key, rest: Self::Rest) -> Result<(KernelSums, G2Projective), ProveError>;
 }
 
 /// Puts the proof together:

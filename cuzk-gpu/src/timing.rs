@@ -11,6 +11,12 @@ pub enum Phase {
     LockWait,
     /// Holding the device's lock.
     LockHold,
+    /// Copying the witness to the device.
+    Upload,
+    /// Bringing it there into the form in which the matrices look it up.
+    Expand,
+    /// A·w and B·w.
+    Rows,
     /// The transforms that give H, and the passes over rows between them.
     Quotient,
     /// Multi-scalar multiplication over the `h` query.
@@ -21,6 +27,10 @@ pub enum Phase {
     MsmA,
     /// Over the `b_g1` query.
     MsmBG1,
+    /// Over the `l`, `a` and `b_g1` queries together.
+    MsmWitness,
+    /// What the device still tells before its lock is released.
+    Download,
     /// Over the `b_g2` query, outside the lock.
     MsmBG2,
     /// Putting the proof together, outside the lock.
@@ -34,11 +44,16 @@ impl Phase {
             Self::Stage => "stage",
             Self::LockWait => "lock_wait",
             Self::LockHold => "lock_hold",
+            Self::Upload => "upload",
+            Self::Expand => "expand",
+            Self::Rows => "spmv",
             Self::Quotient => "quotient",
             Self::MsmH => "msm_h",
             Self::MsmL => "msm_l",
             Self::MsmA => "msm_a",
             Self::MsmBG1 => "msm_b_g1",
+            Self::MsmWitness => "msm_l_a_b_g1",
+            Self::Download => "download",
             Self::MsmBG2 => "msm_b_g2",
             Self::Epilogue => "epilogue",
         }
@@ -92,5 +107,65 @@ impl Timings {
     pub fn total(&self, phase: Phase) -> Duration {
         let spent = |i: &Interval| i.end - i.begin;
         self.intervals.iter().filter(|i| i.phase == phase).map(spent).sum()
+    }
+}
+
+/// What the locks of one device did: whether kernel phases took turns, and how much of the CPU's part they hid.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Turns {
+    /// Two kernel phases that ran at the same time; there should be none.
+    pub collision: Option<[Interval; 2]>,
+    /// Partitions whose CPU part ran while another one's kernel phase did.
+    pub hidden_tails: usize,
+    /// From the first kernel phase's begin to the last one's end, and the part of it in which the lock was held.
+    pub span: Duration,
+    /// The time in which the lock was held.
+    pub busy: Duration,
+}
+
+impl Turns {
+    /// Of all partitions of one device.
+    pub fn of(partitions: &[Timings]) -> Self {
+        let of_phase = |timings: &Timings, phase| timings.intervals().iter().find(|i| i.phase == phase).copied();
+        let mut holds: Vec<_> = partitions.iter().filter_map(|t| of_phase(t, Phase::LockHold)).collect();
+        holds.sort_by_key(|hold| hold.begin);
+        let collision = holds.windows(2).find(|pair| pair[0].overlaps(&pair[1])).map(|pair| [pair[0], pair[1]]);
+        let hidden = |timings: &&Timings| {
+            of_phase(timings, Phase::MsmBG2).is_some_and(|tail| holds.iter().any(|hold| hold.overlaps(&tail)))
+        };
+        let ends = (holds.first().map(|hold| hold.begin), holds.last().map(|hold| hold.end));
+        let span = if let (Some(begin), Some(end)) = ends { end - begin } else { Duration::ZERO };
+        let busy = holds.iter().map(|hold| hold.end - hold.begin).sum();
+        Self { collision, hidden_tails: partitions.iter().filter(hidden).count(), span, busy }
+    }
+
+    /// Share of the span in which the lock was held.
+    pub fn busy_share(&self) -> f64 {
+        if self.span.is_zero() { 1.0 } else { self.busy.as_secs_f64() / self.span.as_secs_f64() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn partition(begin: Instant, [hold, tail, end]: [u64; 3]) -> Timings {
+        let at = |ms| begin + Duration::from_millis(ms);
+        let mut timings = Timings::default();
+        timings.push(Phase::LockHold, at(hold), at(tail));
+        timings.push(Phase::MsmBG2, at(tail), at(end));
+        timings
+    }
+
+    #[test]
+    fn turns_are_told_from_collisions() {
+        let begin = Instant::now();
+        let good = [[0, 10, 15], [10, 20, 22], [25, 30, 31]].map(|times| partition(begin, times));
+        let turns = Turns::of(&good);
+        assert_eq!((turns.collision, turns.hidden_tails), (None, 1));
+        assert_eq!(turns.busy_share(), 25.0 / 30.0);
+        let bad = [[0, 10, 15], [9, 20, 22]].map(|times| partition(begin, times));
+        assert!(Turns::of(&bad).collision.is_some());
+        assert_eq!(Turns::of(&[]).busy_share(), 1.0);
     }
 }

@@ -154,6 +154,22 @@ impl WitnessBuilder {
         self.ones.push(one);
     }
 
+    /// Appends auxiliary variables of any values.
+    pub(crate) fn nums(&mut self, values: &[Scalar]) {
+        let bit = |value: &Scalar| *value == Scalar::ZERO || *value == Scalar::ONE;
+        for values in values.chunks(64) {
+            // Hashes are hardly ever bits.
+            if values.iter().any(bit) {
+                values.iter().for_each(|&value| self.num(value));
+            } else {
+                self.full.grow(self.ones.len());
+                self.full.push_bits(u64::MAX >> (64 - values.len()), values.len());
+                self.ones.push_bits(0, values.len());
+                self.scalars.extend_from_slice(values);
+            }
+        }
+    }
+
     /// Appends the `count` lowest bits of `bits`, lowest first, as auxiliary variables; the other bits must be zero.
     #[inline]
     pub(crate) fn bits(&mut self, bits: u64, count: usize) {
@@ -161,12 +177,12 @@ impl WitnessBuilder {
     }
 
     /// Appends the variables of another.
-    pub(crate) fn append(&mut self, other: Self) {
+    pub(crate) fn append(&mut self, other: &Self) {
         self.full.grow(self.ones.len());
-        self.inputs.extend(other.inputs);
+        self.inputs.extend_from_slice(&other.inputs);
         self.ones.append(&other.ones);
         self.full.append(&other.full);
-        self.scalars.extend(other.scalars);
+        self.scalars.extend_from_slice(&other.scalars);
     }
 
     /// The finished witness.
@@ -220,8 +236,12 @@ mod tests {
             1 => Just(Scalar::from(2)),
             1 => any::<u64>().prop_map(|x| Scalar::from(x).square()),
         ];
-        // Past three words, and not always whole ones.
-        proptest::collection::vec(value, 0..220)
+        // Runs of large values, too. Past three words, and not always whole ones.
+        let run = prop_oneof![
+            4 => proptest::collection::vec(value, 1..9),
+            1 => proptest::collection::vec(any::<u64>().prop_map(|x| Scalar::from(x).square()), 1..90),
+        ];
+        proptest::collection::vec(run, 0..40).prop_map(|runs| runs.concat())
     }
 
     proptest! {
@@ -229,6 +249,9 @@ mod tests {
         fn compact_and_plain_are_the_same(aux in values()) {
             let inputs = vec![Scalar::ONE, Scalar::from(7)];
             let witness = CompactWitness::from_plain(inputs.clone(), aux.iter().copied());
+            let mut together = WitnessBuilder { inputs: inputs.clone(), ..WitnessBuilder::default() };
+            together.nums(&aux);
+            prop_assert_eq!(&together.finish(), &witness);
             prop_assert_eq!(witness.num_aux(), aux.len());
             prop_assert_eq!(witness.inputs(), &inputs[..]);
             prop_assert_eq!(witness.to_plain(), aux.clone());

@@ -73,15 +73,15 @@ impl Reference {
 
 impl Setting {
     fn stage(&self, partition: Partition) -> <Cpu as Backend>::Staged {
-        self.cpu.stage(&self.srs, partition).expect("the partition is whole")
+        self.cpu.stage(&self.srs, &partition).expect("the partition is whole")
     }
 
-    fn kernels(&self, staged: <Cpu as Backend>::Staged) -> (KernelSums, <Cpu as Backend>::Rest) {
+    fn kernels(&self, staged: <Cpu as Backend>::Staged) -> <Cpu as Backend>::Rest {
         self.cpu.kernels(&self.srs, staged, &mut Timings::default()).expect("the points are in memory")
     }
 
-    fn b_g2(&self, rest: <Cpu as Backend>::Rest) -> blstrs::G2Projective {
-        self.cpu.b_g2(&self.srs, rest).expect("the points are in memory")
+    fn finish(&self, rest: <Cpu as Backend>::Rest) -> (KernelSums, blstrs::G2Projective) {
+        self.cpu.finish(&self.srs, rest).expect("the points are in memory")
     }
 }
 
@@ -119,11 +119,11 @@ fn kernels(candidates: &mut Candidates) -> Result<()> {
 fn b_g2(candidates: &mut Candidates) -> Result<()> {
     let reference = Reference::get()?;
     for setting in &reference.settings {
-        let rest = || setting.kernels(setting.stage(reference.partition.clone())).1;
+        let rest = || setting.kernels(setting.stage(reference.partition.clone()));
         candidates.ours_with(
             name(setting.arithmetic),
             rest,
-            |rest| setting.b_g2(rest),
+            |rest| setting.finish(rest),
             |_| proves(reference, setting),
         )?;
     }
@@ -133,16 +133,15 @@ fn b_g2(candidates: &mut Candidates) -> Result<()> {
 fn finish(candidates: &mut Candidates) -> Result<()> {
     let reference = Reference::get()?;
     let setting = &reference.settings[0];
-    let (sums, rest) = setting.kernels(setting.stage(reference.partition.clone()));
-    let b_g2 = setting.b_g2(rest);
+    let (sums, b_g2) = setting.finish(setting.kernels(setting.stage(reference.partition.clone())));
     let run = move || epilogue(&setting.srs.vk, &sums, b_g2, reference.blinding);
     candidates.ours("cuzk", run, |proof| proof.as_ref().is_ok_and(|proof| *proof == reference.proof))
 }
 
 /// Whether the phases one after the other give bellperson's proof.
 fn proves(reference: &Reference, setting: &Setting) -> bool {
-    let (sums, rest) = setting.kernels(setting.stage(reference.partition.clone()));
-    epilogue(&setting.srs.vk, &sums, setting.b_g2(rest), reference.blinding).is_ok_and(|proof| proof == reference.proof)
+    let (sums, b_g2) = setting.finish(setting.kernels(setting.stage(reference.partition.clone())));
+    epilogue(&setting.srs.vk, &sums, b_g2, reference.blinding).is_ok_and(|proof| proof == reference.proof)
 }
 
 /// From the circuit with its values to the proof, constraint system recorded before; bellperson synthesizes both.
@@ -153,7 +152,7 @@ fn prove(candidates: &mut Candidates) -> Result<()> {
         let device = Device::new(Cpu::new(setting.arithmetic));
         let run = move || {
             let witness = toy.witness().expect("the circuit knows its values");
-            device.prove(&setting.srs, Partition { r1cs: partition.r1cs.clone(), witness }, *blinding)
+            device.prove(&setting.srs, &Partition::new(partition.r1cs.clone(), witness.into()), *blinding)
         };
         let is_right = |proof: &Result<(Proof<Bls12>, _), _>| proof.as_ref().is_ok_and(|(proof, _)| proof == expected);
         candidates.ours(name(setting.arithmetic), run, is_right)?;

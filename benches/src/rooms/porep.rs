@@ -45,10 +45,10 @@ fn prove(candidates: &mut Candidates) -> Result<()> {
     let key = srs.clone();
     let run = move || -> Result<_> {
         let task = PorepTask::check(sample::ALL[0].c1, &sample::ALL[0].claims)?;
-        let witness = task.witness(0)?;
-        ensure!(r1cs.first_unsatisfied(&witness, Check::Sampled).is_none(), "the witness is wrong");
+        let synthesis = task.synthesize(0)?;
+        ensure!(r1cs.first_unsatisfied(&synthesis.witness, Check::Sampled).is_none(), "the witness is wrong");
         let (proof, _): (_, Timings) =
-            device.prove(&srs, Partition { r1cs: r1cs.clone(), witness }, Blinding::random(OsRng))?;
+            device.prove(&srs, &Partition::new(r1cs.clone(), synthesis), Blinding::random(OsRng))?;
         Ok((task, proof))
     };
     candidates.ours(name(arithmetic), run, move |proven| {

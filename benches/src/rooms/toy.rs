@@ -51,7 +51,7 @@ impl Toy {
     }
 
     pub(super) fn partition(&self) -> Result<Partition> {
-        Ok(Partition { r1cs: Arc::new(self.record()?), witness: self.witness()? })
+        Ok(Partition::new(Arc::new(self.record()?), self.witness()?.into()))
     }
 
     /// Parameters made by bellperson from a known secret.

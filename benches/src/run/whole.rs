@@ -132,12 +132,12 @@ fn prove_ours(dir: &Path, warm: usize) -> Result<Report> {
         let begin = Instant::now();
         let task = PorepTask::check(sample.c1, &sample.claims)?;
         let checked = begin.elapsed();
-        let witness = task.witness(0)?;
+        let synthesis = task.synthesize(0)?;
         let synthesized = begin.elapsed();
-        ensure!(r1cs.first_unsatisfied(&witness, Check::Sampled).is_none(), "the witness is wrong");
+        ensure!(r1cs.first_unsatisfied(&synthesis.witness, Check::Sampled).is_none(), "the witness is wrong");
         let sampled = begin.elapsed();
-        let partition = Partition { r1cs: r1cs.clone(), witness };
-        let (proof, timings) = cpu.prove(&srs, partition, Blinding::random(OsRng))?;
+        let partition = Partition::new(r1cs.clone(), synthesis);
+        let (proof, timings) = cpu.prove(&srs, &partition, Blinding::random(OsRng))?;
         let proven = begin.elapsed();
 
         ensure!(task.verify_partition(0, &srs.prepared, &proof)?, "the proof does not verify");

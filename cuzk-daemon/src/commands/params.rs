@@ -1,16 +1,20 @@
 //! `params generate`, `params verify`, `params list`.
 
-use std::{path::Path, time::Instant};
+use std::{path::Path, sync::atomic::AtomicBool, time::Instant};
 
 use cuzk_gpu::{
     arith::Backend,
     generate::{self, GenerateError},
     params::{Found, Library, ParamError, Provenance, Verdicts},
+    srs::Watch,
 };
 use cuzk_synth::circuit::{CircuitId, CircuitKind};
 use serde_json::json;
 
-use super::{config::load, progress::GenerateBar};
+use super::{
+    config::load,
+    progress::{GenerateBar, ReadBar},
+};
 use crate::{
     cli::{GenerateArgs, ListArgs, ParamsCommand, VerifyArgs},
     exit::{Exit, Failure},
@@ -63,8 +67,7 @@ fn verify(directory: &Path, circuits: &[CircuitId]) -> Result<(), Failure> {
     }
     let mut bad = 0;
     for circuit in chosen {
-        let checked = library.find(circuit).and_then(|found| library.load(circuit, Backend::Portable).map(|_| found));
-        match checked {
+        match read(&library, circuit) {
             Ok(found) => println!("{circuit}: good, {}, {} bytes", provenance(&found), found.bytes),
             Err(error) => {
                 bad += 1;
@@ -76,6 +79,15 @@ fn verify(directory: &Path, circuits: &[CircuitId]) -> Result<(), Failure> {
         0 => Ok(()),
         n => Err(Failure::new(Exit::Failure, format!("parameters of {n} circuits cannot be used"))),
     }
+}
+
+/// Reads a circuit's files whole, with a progress bar.
+fn read(library: &Library, circuit: CircuitId) -> Result<Found, ParamError> {
+    let found = library.find(circuit)?;
+    let (bar, go_on) = (ReadBar::new(circuit), AtomicBool::new(false));
+    let report = |done, of| bar.report(done, of);
+    library.load_watched(circuit, Backend::Portable, &Watch::new(&report, &go_on))?;
+    Ok(found)
 }
 
 /// Prints for each circuit whether its files are here.

@@ -3,6 +3,7 @@
 use std::{sync::Mutex, time::Duration};
 
 use cuzk_gpu::generate::Progress;
+use cuzk_synth::circuit::CircuitId;
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Shows the generation of parameters; draws nothing where standard error is no terminal.
@@ -41,6 +42,35 @@ impl Drop for GenerateBar {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// Shows how much of a parameter file has been read.
+pub(super) struct ReadBar {
+    bar: ProgressBar,
+}
+
+impl ReadBar {
+    pub(super) fn new(circuit: CircuitId) -> Self {
+        let bar = ProgressBar::new(0).with_message(format!("reading the parameters of {circuit}"));
+        bar.set_style(bytes_style());
+        Self { bar }
+    }
+
+    pub(super) fn report(&self, done: u64, of: u64) {
+        self.bar.set_length(of);
+        self.bar.set_position(done);
+    }
+}
+
+impl Drop for ReadBar {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn bytes_style() -> ProgressStyle {
+    let template = "{msg} {wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
+    ProgressStyle::with_template(template).expect("a legal template")
 }
 
 fn points_style() -> ProgressStyle {

@@ -1,20 +1,16 @@
-//! What no single key can tell: values that do not go together, or not with this build.
+//! What no single key can tell: values that do not go together, such as too small limits.
 
 use super::{
     layers::Settings,
-    problem::{Problem, Problems, Warning},
+    problem::{Problem, Problems},
     schema,
-    types::{GpuPolicy, MemoryBudget},
+    types::MemoryBudget,
 };
 
-/// Whether this build can prove on a GPU.
-pub const HAS_GPU_BACKEND: bool = false;
-
-/// Refuses combinations that cannot work, and warns of those that probably do not do what was meant.
-pub fn check(mut settings: Settings) -> Result<Settings, Problems> {
+/// Refuses combinations that cannot work.
+pub fn check(settings: Settings) -> Result<Settings, Problems> {
     let config = &settings.config;
     let mut problems = Vec::new();
-    let mut warnings = Vec::new();
     let mut refuse = |table: &str, name: &str, reason: String| {
         let key = schema::find(table, name).expect("checks name keys of the schema");
         problems.push(Problem::Conflict { at: settings.origin(key).clone(), key: key.path(), reason });
@@ -39,13 +35,11 @@ pub fn check(mut settings: Settings) -> Result<Settings, Problems> {
             refuse("daemon", "listen", format!("has {endpoint} twice"));
         }
     }
-    if config.gpus.policy == GpuPolicy::Required && !HAS_GPU_BACKEND {
-        refuse(
-            "gpus",
-            "policy",
-            "is \"required\", but this build has no GPU backend; set \"prefer\" or \"never\" to prove on the CPU"
-                .into(),
-        );
+    if let MemoryBudget::Fixed(limit) = config.gpus.vram_limit
+        && limit <= config.gpus.vram_reserve
+    {
+        let reserve = config.gpus.vram_reserve;
+        refuse("gpus", "vram_limit", format!("is {limit}, of which gpus.vram_reserve = {reserve} leaves nothing"));
     }
     if let MemoryBudget::Fixed(size) = config.memory.total_budget
         && size.bytes() == 0
@@ -68,17 +62,8 @@ pub fn check(mut settings: Settings) -> Result<Settings, Problems> {
         );
     }
 
-    if !HAS_GPU_BACKEND && !config.gpus.devices.0.is_empty() {
-        let key = schema::find("gpus", "devices").expect("checks name keys of the schema");
-        warnings.push(Warning {
-            at: settings.origin(key).clone(),
-            name: key.path(),
-            text: "has no effect: this build has no GPU backend and proves on the CPU".into(),
-        });
-    }
     if !problems.is_empty() {
         return Err(Problems(problems));
     }
-    settings.warnings.extend(warnings);
     Ok(settings)
 }

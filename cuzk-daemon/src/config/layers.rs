@@ -17,7 +17,7 @@ use super::{
 };
 
 /// Variables with our prefix that are no configuration keys.
-pub const OTHER_VARIABLES: [&str; 3] = ["CUZK_CONFIG", "CUZK_ADDR", "CUZK_CPU_BACKEND"];
+pub const OTHER_VARIABLES: [&str; 5] = ["CUZK_CONFIG", "CUZK_ADDR", "CUZK_CPU_BACKEND", "CUZK_KERNELS", "CUZK_NVRTC"];
 
 /// The variable that names the parameter directory for all Filecoin programs. It stands below the file: it says
 /// where this machine keeps the files, not what this daemon is to do.
@@ -129,7 +129,7 @@ fn apply_file(settings: &mut Settings, path: &Path, text: &str, problems: &mut V
     };
     for (table, value) in document.get_ref() {
         let (name, offset) = (table.get_ref().as_ref(), table.span().start);
-        let known = schema::tables().contains(&name) || foreign::is_foreign_table(name);
+        let known = schema::tables().contains(&name);
         match value.get_ref() {
             DeValue::Table(entries) if known => {
                 apply_table(settings, name, entries, &at, problems);

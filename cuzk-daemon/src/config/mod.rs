@@ -4,6 +4,7 @@
 
 mod check;
 mod foreign;
+mod gpu;
 mod layers;
 mod problem;
 mod render;
@@ -18,13 +19,19 @@ mod tests;
 use std::{env, fs, path::Path};
 
 pub use self::{
-    check::{HAS_GPU_BACKEND, check},
+    check::check,
+    gpu::PointChecks,
     layers::{OTHER_VARIABLES, Override, PARAM_CACHE_VARIABLE, Settings, Sources, merge},
     problem::{Origin, Problem, Problems, Warning},
     render::{render, summary},
-    schema::{Config, Daemon, Gpus, KEYS, Key, Limits, Logging, Memory, Scheduler, Srs, Synthesis},
+    schema::{
+        Config, Daemon, Finish, Gpus, KEYS, Key, Limits, Logging, Memory, Pipeline, Scheduler, Srs, Store, Synthesis,
+    },
     setting::{Inert, OneOrMany, Setting},
-    types::{DeviceName, GpuPolicy, LogFormat, LogLevel, MemoryBudget, SocketMode},
+    types::{
+        Affinity, DamagedStore, DeviceName, GpuPolicy, LogFormat, LogLevel, MemoryBudget, SocketMode, StoreKind,
+        StorePath,
+    },
     units::{ByteSize, Span, UnitError},
 };
 

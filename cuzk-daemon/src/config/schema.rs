@@ -6,12 +6,17 @@
 
 use std::{num::NonZeroU32, path::PathBuf};
 
+use cuzk_gpu::cuda::plan::BG2;
 use cuzk_synth::{circuit::CircuitId, r1cs::Check};
 use toml::Value;
 
 use super::{
+    gpu::PointChecks,
     setting::{Inert, OneOrMany, Setting},
-    types::{DeviceName, GpuPolicy, LogFormat, LogLevel, MemoryBudget, SocketMode},
+    types::{
+        Affinity, DamagedStore, DeviceName, GpuPolicy, LogFormat, LogLevel, MemoryBudget, SocketMode, StoreKind,
+        StorePath,
+    },
     units::{ByteSize, Span},
 };
 use crate::listen::Endpoint;
@@ -104,6 +109,8 @@ schema! {
         param_cache: PathBuf = PathBuf::from("/var/tmp/filecoin-proof-parameters"),
         /// Whether parameters made on this machine are used; never set this where real sectors are proven.
         allow_dev_params: bool = false,
+        /// What is checked of each point that is loaded to a GPU: "off", that it is on its "curve", or in its "subgroup".
+        check_points: PointChecks = PointChecks::Curve,
         /// Circuits whose parameters are loaded at the start, such as "porep-32g".
         preload: OneOrMany<CircuitId> = OneOrMany(Vec::new()),
     }
@@ -124,6 +131,14 @@ schema! {
         gpu_threads: u32 = 0,
         /// Partitions worked on at once for each device; 2 hides the CPU part of one behind the kernels of the other.
         gpu_workers_per_device: NonZeroU32 = NonZeroU32::new(2).expect("2 is not 0"),
+        /// The most memory of each GPU to use: "auto" is all that is free, or a size.
+        vram_limit: MemoryBudget = MemoryBudget::Auto,
+        /// Memory of each GPU that is left alone below the limit, for the driver's own needs.
+        vram_reserve: ByteSize = ByteSize::from_mib(512),
+        /// Where the sum over G2 is computed: on the "cpu" beside the kernels, on the "gpu", or "auto" by measured times.
+        b_g2_msm: BG2 = BG2::Cpu,
+        /// Devices that take certain circuits only, such as "0=porep-32g"; devices that are not named take all.
+        affinity: OneOrMany<Affinity> = OneOrMany(Vec::new()),
         /// Whether a GPU is "required", to "prefer", or used "never".
         policy: GpuPolicy = GpuPolicy::Prefer,
     }
@@ -135,15 +150,21 @@ schema! {
         /// Payload bytes that all unfinished jobs may hold together; further jobs are refused with RESOURCE_EXHAUSTED.
         max_queued_bytes: ByteSize = ByteSize::from_gib(4),
         /// Finished jobs kept for clients that ask again.
-        retain_finished: u32 = 256,
+        retain_finished: u32 = 4096,
+        /// Bytes of finished jobs that are kept; one of 32 GiB takes about 2.5 KiB.
+        retain_finished_bytes: ByteSize = ByteSize::from_mib(64),
         /// How long finished jobs are kept.
-        retain_finished_for: Span = Span::from_secs(3600),
+        retain_finished_for: Span = Span::from_secs(7 * 24 * 3600),
         /// How long a job goes on after the last client that waited for it in Prove has gone.
         abandon_grace: Span = Span::from_secs(60),
         /// After each such time a waiting job rises by one priority, up to HIGH.
         promote_after: Span = Span::from_secs(30 * 60),
-        /// How long one step of one partition may take before its job is failed.
+        /// How long one step of one 32 GiB partition may take before it is given up; smaller circuits have less time.
         stage_limit: Span = Span::from_secs(30 * 60),
+        /// Attempts at one partition before its job fails.
+        attempts: NonZeroU32 = NonZeroU32::new(3).expect("3 is not 0"),
+        /// How long jobs of one priority may be taken out of order so that parameters need not be exchanged in memory.
+        group_delay: Span = Span::from_secs(120),
         /// Accepted and without effect: partitions are not proven in batches of several sectors.
         max_batch_size: Inert<u32> = Inert(1),
         /// Accepted and without effect: no partition waits for a batch to fill.
@@ -152,12 +173,36 @@ schema! {
         sort_by_type: Inert<bool> = Inert(false),
     }
 
+    /// Where accepted jobs are kept, so that they survive a crash.
+    store: Store {
+        /// "disk" keeps accepted jobs and finished proofs through a restart, "memory" does not.
+        kind: StoreKind = StoreKind::Disk,
+        /// The folder of the store on disk, for this daemon alone: "auto" or an absolute path.
+        path: StorePath = StorePath::Auto,
+        /// What to do with a store on disk that is damaged: "refuse" to start, or "move_aside" and begin an empty one.
+        if_damaged: DamagedStore = DamagedStore::Refuse,
+    }
+
     /// The CPU side of proving.
     synthesis: Synthesis {
         /// CPU threads for synthesis; 0 means as many as this process may use cores.
         threads: u32 = 0,
+        /// Partitions synthesized at once; 0 means as many as there are threads, for each keeps one busy.
+        workers: u32 = 0,
         /// How much of a witness is checked against the constraints before it is proven: "off", "sampled" or "full".
         check: Check = Check::Sampled,
+    }
+
+    /// The part of a proof that is computed beside the device.
+    finish: Finish {
+        /// CPU threads for it; 0 means gpus.gpu_threads.
+        threads: u32 = 0,
+    }
+
+    /// What is made ready ahead of the devices.
+    pipeline: Pipeline {
+        /// Partitions ready ahead of each device; 0 means one for each of its workers.
+        lookahead: u32 = 0,
     }
 
     /// What a client may send.
@@ -172,6 +217,8 @@ schema! {
         level: LogLevel = LogLevel::default(),
         /// "text" for people, "json" for one object a line.
         format: LogFormat = LogFormat::Text,
+        /// A file for when each phase of each partition ran, as a trace for Perfetto or Chrome; none if empty.
+        timeline: Option<PathBuf> = None,
     }
 }
 

@@ -131,6 +131,22 @@ impl Setting for PathBuf {
     }
 }
 
+impl Setting for Option<PathBuf> {
+    const EXPECTS: &'static str = "an absolute path, or \"\" for none";
+
+    fn from_toml(value: &Value) -> Result<Self, String> {
+        match value.as_str() {
+            Some("") => Ok(None),
+            Some(text) if Path::new(text).is_absolute() => Ok(Some(text.into())),
+            _ => Err(mismatch::<Self>(value)),
+        }
+    }
+
+    fn to_toml(&self) -> Value {
+        self.as_ref().map_or(String::new(), |path| path.display().to_string()).into()
+    }
+}
+
 impl Setting for ByteSize {
     const EXPECTS: &'static str = "a size with its unit, such as \"16GiB\"";
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use cuzk_gpu::cuda::plan::BG2;
 use cuzk_synth::r1cs::Check;
 
 use super::*;
@@ -87,9 +88,15 @@ fn all_keys_can_be_set() {
         safety_margin = "10GiB"
         [gpus]
         gpu_workers_per_device = 3
+        vram_limit = "16GiB"
+        vram_reserve = "1GiB"
+        b_g2_msm = "auto"
         policy = "never"
         [scheduler]
         max_queued_bytes = "1GiB"
+        [store]
+        path = "/s"
+        if_damaged = "move_aside"
         [synthesis]
         check = "full"
         [logging]
@@ -105,7 +112,13 @@ fn all_keys_can_be_set() {
     assert_eq!(config.memory.total_budget, MemoryBudget::Fixed(ByteSize::from_gib(256)));
     assert_eq!(config.gpus.gpu_workers_per_device.get(), 3);
     assert_eq!(config.gpus.policy, GpuPolicy::Never);
+    assert_eq!(config.gpus.vram_limit, MemoryBudget::Fixed(ByteSize::from_gib(16)));
+    assert_eq!(config.gpus.vram_reserve, ByteSize::from_gib(1));
+    assert_eq!(config.gpus.b_g2_msm, BG2::Auto);
     assert_eq!(config.scheduler.max_queued_bytes, ByteSize::from_gib(1));
+    assert_eq!(config.store.kind, StoreKind::Disk);
+    assert_eq!(config.store.path, StorePath::Fixed("/s".into()));
+    assert_eq!(config.store.if_damaged, DamagedStore::MoveAside);
     assert_eq!(config.synthesis.check, Check::Full);
     assert_eq!(config.logging.format, LogFormat::Json);
 }
@@ -157,6 +170,8 @@ fn wrong_types_and_units_are_refused_with_what_was_expected() {
         ("[daemon]\nlisten = \"0.0.0.0\"", "is not IP:port"),
         ("[daemon]\nsocket_mode = 660", "expected octal permission bits"),
         ("[srs]\npreload = [\"porep-1k\"]", "unknown circuit id \"porep-1k\""),
+        ("[store]\nkind = \"redis\"", "expected \"disk\" or \"memory\""),
+        ("[store]\npath = \"jobs\"", "expected \"auto\" or an absolute path, found the text \"jobs\""),
         ("[gpus]\npolicy = \"yes\"", "expected \"required\", \"prefer\" or \"never\""),
         ("[gpus]\ngpu_workers_per_device = 0", "expected an integer from 1"),
         ("[logging]\nlevel = \"inof\"", "found the text \"inof\""),
@@ -212,7 +227,7 @@ fn flag_over_environment_over_file_over_default() {
         let settings = merge(sources).expect("legal");
         (settings.config.scheduler.retain_finished, settings.origin(key).to_string())
     };
-    assert_eq!(read(&sources), (256, "default".into()));
+    assert_eq!(read(&sources), (4096, "default".into()));
     sources.file = Some(("f.toml".into(), "[scheduler]\nretain_finished = 1\n".into()));
     assert_eq!(read(&sources), (1, "f.toml:2".into()));
     sources.variables.push(variable("CUZK_SCHEDULER_RETAIN_FINISHED", "2"));
@@ -268,7 +283,7 @@ fn bad_values_name_their_variable_or_flag() {
 #[test]
 fn combinations_that_cannot_work_are_refused() {
     for (file, expected) in [
-        ("[gpus]\npolicy = \"required\"", "no GPU backend"),
+        ("[gpus]\nvram_limit = \"512MiB\"", "gpus.vram_reserve = 512MiB leaves nothing"),
         ("[daemon]\nlisten = \"0.0.0.0:9820\"", "set daemon.allow_insecure = true"),
         ("[daemon]\nlisten = []", "names no address"),
         ("[daemon]\nlisten = [\"127.0.0.1:1\", \"127.0.0.1:1\"]", "twice"),

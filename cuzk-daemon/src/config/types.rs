@@ -1,11 +1,11 @@
 //! The types of single keys that are neither numbers nor units.
 
-use std::fmt;
+use std::{fmt, path::PathBuf};
 
 use toml::Value;
 use tracing_subscriber::EnvFilter;
 
-use cuzk_synth::r1cs::Check;
+use cuzk_synth::{circuit::CircuitId, r1cs::Check};
 
 use super::{
     setting::{Setting, from_string, mismatch},
@@ -33,6 +33,33 @@ pub enum GpuPolicy {
     Never,
 }
 
+/// Where accepted jobs live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreKind {
+    /// On disk: they survive a restart.
+    Disk,
+    /// In memory: they do not.
+    Memory,
+}
+
+/// The folder of the job store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StorePath {
+    /// The state folder that the supervisor or the user has for programs.
+    Auto,
+    /// This one.
+    Fixed(PathBuf),
+}
+
+/// What is done about a damaged job store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DamagedStore {
+    /// The daemon does not start.
+    Refuse,
+    /// Its files get other names, and an empty store is begun.
+    MoveAside,
+}
+
 /// How log lines are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
@@ -54,6 +81,24 @@ pub enum DeviceName {
     Index(u32),
     /// Anything else; the device code knows what to make of it.
     Name(String),
+}
+
+impl fmt::Display for DeviceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Index(index) => write!(f, "{index}"),
+            Self::Name(name) => f.write_str(name),
+        }
+    }
+}
+
+/// A device and the only circuits it takes, written "0=porep-32g+porep-64g".
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Affinity {
+    /// The device's ordinal or id.
+    pub device: String,
+    /// At least one.
+    pub circuits: Vec<CircuitId>,
 }
 
 /// The permission bits of a unix socket, written in octal as for `chmod`.
@@ -135,6 +180,64 @@ impl Setting for GpuPolicy {
             Self::Required => "required",
             Self::Prefer => "prefer",
             Self::Never => "never",
+        }
+        .into()
+    }
+}
+
+impl Setting for StoreKind {
+    const EXPECTS: &'static str = "\"disk\" or \"memory\"";
+
+    fn from_toml(value: &Value) -> Result<Self, String> {
+        match value.as_str() {
+            Some("disk") => Ok(Self::Disk),
+            Some("memory") => Ok(Self::Memory),
+            _ => Err(mismatch::<Self>(value)),
+        }
+    }
+
+    fn to_toml(&self) -> Value {
+        match self {
+            Self::Disk => "disk",
+            Self::Memory => "memory",
+        }
+        .into()
+    }
+}
+
+impl Setting for StorePath {
+    const EXPECTS: &'static str = "\"auto\" or an absolute path";
+
+    fn from_toml(value: &Value) -> Result<Self, String> {
+        match value.as_str() {
+            Some("auto") => Ok(Self::Auto),
+            _ => PathBuf::from_toml(value).map(Self::Fixed).map_err(|_| mismatch::<Self>(value)),
+        }
+    }
+
+    fn to_toml(&self) -> Value {
+        match self {
+            Self::Auto => "auto".into(),
+            Self::Fixed(path) => path.to_toml(),
+        }
+    }
+}
+
+impl Setting for DamagedStore {
+    const EXPECTS: &'static str = "\"refuse\" or \"move_aside\"";
+
+    fn from_toml(value: &Value) -> Result<Self, String> {
+        match value.as_str() {
+            Some("refuse") => Ok(Self::Refuse),
+            Some("move_aside") => Ok(Self::MoveAside),
+            _ => Err(mismatch::<Self>(value)),
+        }
+    }
+
+    fn to_toml(&self) -> Value {
+        match self {
+            Self::Refuse => "refuse",
+            Self::MoveAside => "move_aside",
         }
         .into()
     }
@@ -227,6 +330,25 @@ impl Setting for DeviceName {
     }
 }
 
+impl Setting for Affinity {
+    const EXPECTS: &'static str = "a device and its circuits such as \"0=porep-32g+porep-64g\"";
+
+    fn from_toml(value: &Value) -> Result<Self, String> {
+        from_string(value, |text| {
+            let (device, circuits) = text.split_once('=').ok_or_else(|| mismatch::<Self>(value))?;
+            let circuits: Result<Vec<CircuitId>, _> = circuits.split('+').map(|c| c.trim().parse()).collect();
+            let circuits = circuits.map_err(|error| format!("{error}"))?;
+            let device = device.trim().to_owned();
+            if device.is_empty() { Err(mismatch::<Self>(value)) } else { Ok(Self { device, circuits }) }
+        })
+    }
+
+    fn to_toml(&self) -> Value {
+        let circuits: Vec<String> = self.circuits.iter().map(CircuitId::to_string).collect();
+        format!("{}={}", self.device, circuits.join("+")).into()
+    }
+}
+
 impl Setting for SocketMode {
     const EXPECTS: &'static str = "octal permission bits as text, such as \"0660\"";
 
@@ -291,6 +413,16 @@ mod tests {
         }
         // A TOML integer 660 would be read in decimal.
         assert!(SocketMode::from_toml(&Value::Integer(660)).is_err());
+    }
+
+    #[test]
+    fn affinities_read_back() {
+        let affinity = read::<Affinity>(" 0 = porep-32g + porep-64g").expect("legal");
+        assert_eq!((affinity.device.as_str(), affinity.circuits.len()), ("0", 2));
+        assert_eq!(read::<Affinity>(affinity.to_toml().as_str().expect("text")), Ok(affinity));
+        for text in ["0", "=porep-32g", "0=", "0=porep-33g", "0=porep-32g+"] {
+            assert!(read::<Affinity>(text).is_err(), "{text}");
+        }
     }
 
     #[test]

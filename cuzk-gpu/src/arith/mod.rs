@@ -9,7 +9,6 @@
 //!
 //! For x86-64 only.
 
-pub mod backend;
 pub mod curve;
 pub mod fixed_base;
 pub mod fr_vec;
@@ -18,12 +17,12 @@ mod memory;
 mod msm;
 mod parallel;
 mod portable;
-pub(crate) mod primes;
 mod storage;
 pub mod table;
 
-pub use backend::Backend;
 pub use curve::{Curve, G1, G2};
+pub use cuzk_lanes::backend::{self, Backend};
+pub(crate) use cuzk_lanes::primes;
 pub use fixed_base::{fixed_base, fixed_base_g1, fixed_base_g2};
 pub use fr_vec::{FrVec, quotient_h};
 pub use table::{G1Table, G2Table, Table};

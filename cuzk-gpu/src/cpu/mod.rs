@@ -1,11 +1,11 @@
 //! The backend that needs no device: all phases on the host's cores.
 
-mod selection;
+pub(crate) mod selection;
 
 use std::sync::Arc;
 
 use blstrs::{G1Projective, G2Projective};
-use cuzk_synth::r1cs::Matrix;
+use cuzk_synth::{planes::Planes, r1cs::Matrix};
 use rayon::ThreadPool;
 
 use crate::{
@@ -66,40 +66,43 @@ impl Cpu {
 }
 
 impl Backend for Cpu {
+    type Key = Srs;
     type Staged = Staged;
-    type Rest = Selection;
+    type Rest = (KernelSums, Selection);
 
     fn name(&self) -> &str {
         "cpu"
     }
 
-    fn stage(&self, _: &Srs, partition: Partition) -> Result<Staged, ProveError> {
-        Ok(self.on(|pools| &pools.kernels, || self.stage_here(&partition)))
+    fn stage(&self, _: &Srs, partition: &Partition) -> Result<Staged, ProveError> {
+        Ok(self.on(|pools| &pools.kernels, || self.stage_here(partition)))
     }
 
     fn kernels(&self, srs: &Srs, staged: Staged, timings: &mut Timings) -> Result<(KernelSums, Selection), ProveError> {
         self.on(|pools| &pools.kernels, || self.kernels_here(srs, staged, timings))
     }
 
-    fn b_g2(&self, srs: &Srs, b: Selection) -> Result<G2Projective, ProveError> {
+    fn finish(&self, srs: &Srs, (sums, b): Self::Rest) -> Result<(KernelSums, G2Projective), ProveError> {
         let sum = self.on(|pools| &pools.finish, || b.sum(&srs.b_g2));
         srs.b_g2.release();
-        Ok(sum)
+        Ok((sums, sum))
     }
 }
 
 impl Cpu {
-    fn stage_here(&self, Partition { r1cs, witness }: &Partition) -> Staged {
-        let rows = |matrix: &Matrix| {
-            FrVec::from_fn(self.arithmetic, r1cs.log_domain(), |first, values| {
-                r1cs.fill(matrix, witness, first, values);
+    fn stage_here(&self, Partition { r1cs, witness, rows: planes }: &Partition) -> Staged {
+        let rows = |matrix: &Matrix, planes: Option<&Planes>| {
+            FrVec::from_fn(self.arithmetic, r1cs.log_domain(), |first, values| match planes {
+                Some(planes) => planes.fill(first, values),
+                None => r1cs.fill(matrix, witness, first, values),
             })
         };
+        let planes = planes.as_ref();
         let density = &r1cs.density;
         let b_inputs: Vec<_> = density.b_inputs.iter_ones().map(|i| witness.inputs()[i]).collect();
         Staged {
-            a_rows: rows(&r1cs.a),
-            b_rows: rows(&r1cs.b),
+            a_rows: rows(&r1cs.a, planes.map(|rows| &rows.a)),
+            b_rows: rows(&r1cs.b, planes.map(|rows| &rows.b)),
             l: Selection::new(&[], witness, None),
             // All inputs occur in A.
             a: Selection::new(witness.inputs(), witness, Some(&density.a_aux)),

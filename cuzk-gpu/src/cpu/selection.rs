@@ -18,7 +18,7 @@ pub struct Selection {
 impl Selection {
     /// The part of a witness that a query is about: these inputs, then the auxiliary variables in `mask` (all without
     /// one), in the order of the query's points.
-    pub(super) fn new(inputs: &[Scalar], witness: &CompactWitness, mask: Option<&Bitmap>) -> Self {
+    pub(crate) fn new(inputs: &[Scalar], witness: &CompactWitness, mask: Option<&Bitmap>) -> Self {
         let mut selection = Self { ones: Bitmap::default(), indices: Vec::new(), scalars: Vec::new() };
         for (i, input) in inputs.iter().enumerate() {
             let one = *input == Scalar::ONE;
@@ -49,7 +49,7 @@ impl Selection {
     }
 
     /// Σ w_i P_i over the points of a query.
-    pub(super) fn sum<C: Curve>(&self, points: &Table<C>) -> C::Projective {
+    pub(crate) fn sum<C: Curve>(&self, points: &Table<C>) -> C::Projective {
         points.sum_selected(self.ones.words()) + points.msm_indexed(&self.indices, &self.scalars)
     }
 }

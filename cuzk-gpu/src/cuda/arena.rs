@@ -1,6 +1,6 @@
 //! One allocation for all the buffers of a workspace: laid out by a pure plan, made once, then handed out in parts.
 
-use std::{marker::PhantomData, mem::size_of};
+use std::{marker::PhantomData, mem::size_of, ops::Range};
 
 use super::{
     error::CudaError,
@@ -48,7 +48,12 @@ impl Layout {
 
     /// Adds a buffer of `len` values.
     pub fn add<T: Plain>(&mut self, len: usize) -> Region<T> {
-        let offset = self.bytes;
+        self.add_at(len, ALIGNMENT)
+    }
+
+    /// Adds a buffer of `len` values that begins at a multiple of `multiple` bytes.
+    pub fn add_at<T: Plain>(&mut self, len: usize, multiple: usize) -> Region<T> {
+        let offset = self.bytes.next_multiple_of(multiple);
         self.bytes = (offset + len * size_of::<T>()).next_multiple_of(ALIGNMENT);
         Region { offset, len, values: PhantomData }
     }
@@ -66,6 +71,11 @@ impl Layout {
 }
 
 impl<T> Region<T> {
+    /// Where it is in an arena, or in a copy of one.
+    pub fn bytes(&self) -> Range<usize> {
+        self.offset..self.offset + self.len * size_of::<T>()
+    }
+
     /// How many values there are.
     pub fn len(&self) -> usize {
         self.len
@@ -86,12 +96,17 @@ impl Arena {
         Ok(Self { gpu: gpu.clone(), buffer: DeviceBuffer::new(gpu, layout.bytes, what)? })
     }
 
+    /// All of it.
+    pub fn bytes(&self) -> DeviceSlice<'_, u8> {
+        self.buffer.all()
+    }
+
     /// A buffer.
     ///
     /// # Errors
     /// [`CudaError::Misuse`] if the region is of a larger layout than the arena was made from.
     pub fn slice<T: Plain>(&self, region: Region<T>) -> Result<DeviceSlice<'_, T>, CudaError> {
-        let end = region.offset + region.len * size_of::<T>();
+        let end = region.bytes().end;
         match end <= self.buffer.len() {
             true => Ok(DeviceSlice::new_raw(&self.gpu, self.buffer.all().address() + region.offset as u64, region.len)),
             false => Err(self.gpu.misuse(format!("a region that ends at {end} of {}", self.buffer.len()))),
@@ -115,5 +130,8 @@ mod tests {
         assert!(empty.is_empty());
         assert_eq!((b.len(), layout.bytes()), (100, c.offset + 256));
         assert_eq!(layout.clone().overlay(Layout::new()).bytes(), layout.bytes());
+        let points = layout.add_at::<u8>(5, 768);
+        assert!(points.bytes().start.is_multiple_of(768) && points.bytes().start >= c.bytes().end);
+        assert!(layout.bytes().is_multiple_of(ALIGNMENT));
     }
 }

@@ -1,10 +1,11 @@
 //! What can go wrong between us and a device.
 
-use std::{ffi::CStr, fmt, path::PathBuf, ptr};
+use std::{ffi::CStr, fmt, path::PathBuf, ptr, time::Duration};
 
 use cudarc::driver::sys::{self, CUresult};
 
 use super::kernels::Arch;
+use crate::prover::{DeviceError, Fault, ProveError};
 
 /// An error of the device layer. Each says where it happened and what can be done.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +61,14 @@ pub enum CudaError {
         device: String,
         /// What does not fit.
         what: String,
+    },
+    /// Queued work did not end in the time that its watchdog allows.
+    #[error("{device}: queued work took more than {allowed:?}")]
+    TooSlow {
+        /// The device.
+        device: String,
+        /// The time allowed.
+        allowed: Duration,
     },
     /// NVRTC cannot be found or used.
     #[error(
@@ -120,6 +129,57 @@ impl fmt::Display for DriverCode {
     }
 }
 
+impl CudaError {
+    /// Which kind of failure of a device it is.
+    pub fn fault(&self) -> Fault {
+        match self {
+            Self::OutOfMemory { .. } => Fault::Memory,
+            Self::Misuse { .. } => Fault::Unfit,
+            Self::TooSlow { .. } => Fault::Watchdog,
+            Self::Call { error, .. } => fault_of(error.0),
+            Self::NoDriver(_) | Self::OldDriver { .. } | Self::NoDevice(_) | Self::UnsupportedArch { .. } => {
+                Fault::Gone
+            }
+            Self::NoNvrtc(_) | Self::Compile { .. } | Self::NoModule(_) | Self::File { .. } => Fault::Launch,
+        }
+    }
+
+    /// The same as an error of a device's proof.
+    pub fn of_device(self, device: &str) -> ProveError {
+        DeviceError { device: device.to_owned(), fault: self.fault(), what: self.to_string() }.into()
+    }
+}
+
+/// The driver's codes, by what can still be done: after those of the second group every call of the context fails (CUDA
+/// driver API, "cudaError_enum").
+fn fault_of(code: CUresult) -> Fault {
+    use CUresult::*;
+    match code {
+        CUDA_ERROR_OUT_OF_MEMORY => Fault::Memory,
+        CUDA_ERROR_ILLEGAL_ADDRESS
+        | CUDA_ERROR_LAUNCH_FAILED
+        | CUDA_ERROR_LAUNCH_TIMEOUT
+        | CUDA_ERROR_ASSERT
+        | CUDA_ERROR_HARDWARE_STACK_ERROR
+        | CUDA_ERROR_ILLEGAL_INSTRUCTION
+        | CUDA_ERROR_MISALIGNED_ADDRESS
+        | CUDA_ERROR_INVALID_ADDRESS_SPACE
+        | CUDA_ERROR_INVALID_PC
+        | CUDA_ERROR_CONTEXT_IS_DESTROYED
+        | CUDA_ERROR_INVALID_CONTEXT
+        | CUDA_ERROR_ECC_UNCORRECTABLE
+        | CUDA_ERROR_UNKNOWN => Fault::Context,
+        CUDA_ERROR_DEVICE_UNAVAILABLE
+        | CUDA_ERROR_NO_DEVICE
+        | CUDA_ERROR_INVALID_DEVICE
+        | CUDA_ERROR_NVLINK_UNCORRECTABLE
+        | CUDA_ERROR_SYSTEM_NOT_READY
+        | CUDA_ERROR_DEINITIALIZED
+        | CUDA_ERROR_NOT_INITIALIZED => Fault::Gone,
+        _ => Fault::Launch,
+    }
+}
+
 /// Turns the result of a driver's call into an error that names device, call and purpose.
 pub(super) fn check(
     result: CUresult,
@@ -135,6 +195,10 @@ pub(super) fn check(
 
 /// As [`check`], where nobody is left to return an error to: logs it.
 pub(super) fn log(result: CUresult, device: &str, call: &'static str) {
+    // At the end of the process the driver may go first, and has taken everything back.
+    if result == CUresult::CUDA_ERROR_DEINITIALIZED {
+        return;
+    }
     if let Err(error) = check(result, device, call, || "while giving it back".to_owned()) {
         tracing::error!("{error}");
     }

@@ -5,10 +5,13 @@ use std::{
     collections::HashMap,
     ffi::CString,
     fmt, ptr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
-use cudarc::driver::sys::{self, CUcontext, CUdevice, CUmodule};
+use cudarc::driver::sys::{self, CUcontext, CUmodule};
 
 use super::{
     driver::DeviceInfo,
@@ -23,11 +26,16 @@ pub struct Gpu {
     inner: Arc<Inner>,
 }
 
+/// Tells whether a device is still in use, and does not keep it so.
+#[derive(Clone)]
+pub struct WeakGpu(Weak<Inner>);
+
 struct Inner {
     info: DeviceInfo,
     label: String,
-    device: CUdevice,
     context: CUcontext,
+    /// Tells this context from others: a later one may be at the same address.
+    number: u64,
     kernels: Kernels,
     modules: Mutex<HashMap<&'static str, Module>>,
 }
@@ -39,14 +47,16 @@ unsafe impl Send for Inner {}
 // SAFETY: as above; the map of modules is behind a mutex.
 unsafe impl Sync for Inner {}
 
+const NO_CONTEXT: u64 = 0;
+
 thread_local! {
-    /// The context that this thread last made current, so that it need not be asked for before every call.
-    static CURRENT: Cell<CUcontext> = const { Cell::new(ptr::null_mut()) };
+    /// Number of the context that this thread last made current, so that it need not be asked for before every call.
+    static CURRENT: Cell<u64> = const { Cell::new(NO_CONTEXT) };
 }
 
 impl Gpu {
-    /// Opens a device: retains its primary context, of which there is one a process. Kernels come from `kernels`, when
-    /// first asked for.
+    /// Opens a device with a context of its own: not the primary one, of which a process has only one, and which nobody can
+    /// replace once an error has made it useless. Kernels come from `kernels`, when first asked for.
     ///
     /// # Errors
     /// What the driver reports.
@@ -60,10 +70,18 @@ impl Gpu {
             check(sys::cuDeviceGet(&mut device, info.ordinal), &label, "cuDeviceGet", what)?;
             // Waiting threads sleep: on a prover's machine the CPU always has something better to do.
             let flags = sys::CUctx_flags::CU_CTX_SCHED_BLOCKING_SYNC as u32;
-            check(sys::cuDevicePrimaryCtxSetFlags_v2(device, flags), &label, "cuDevicePrimaryCtxSetFlags", what)?;
-            check(sys::cuDevicePrimaryCtxRetain(&mut context, device), &label, "cuDevicePrimaryCtxRetain", what)?;
+            check(sys::cuCtxCreate_v2(&mut context, flags, device), &label, "cuCtxCreate", what)?;
         }
-        Ok(Self { inner: Arc::new(Inner { info, label, device, context, kernels, modules: Mutex::default() }) })
+        static OPENED: AtomicU64 = AtomicU64::new(NO_CONTEXT);
+        let number = 1 + OPENED.fetch_add(1, Ordering::Relaxed);
+        // Making a context makes it current.
+        CURRENT.set(number);
+        Ok(Self { inner: Arc::new(Inner { info, label, context, number, kernels, modules: Mutex::default() }) })
+    }
+
+    /// Something that tells whether this device is still in use.
+    pub fn downgrade(&self) -> WeakGpu {
+        WeakGpu(Arc::downgrade(&self.inner))
     }
 
     /// What the driver says about the device.
@@ -123,13 +141,13 @@ impl Gpu {
 
     /// Makes the device's context current in this thread.
     pub(super) fn bind(&self) -> Result<(), CudaError> {
-        if CURRENT.get() == self.inner.context {
+        if CURRENT.get() == self.inner.number {
             return Ok(());
         }
-        // SAFETY: the context is retained while `inner` lives.
+        // SAFETY: the context is there while `inner` lives.
         let result = unsafe { sys::cuCtxSetCurrent(self.inner.context) };
         self.check(result, "cuCtxSetCurrent", || "in this thread".into())?;
-        CURRENT.set(self.inner.context);
+        CURRENT.set(self.inner.number);
         Ok(())
     }
 
@@ -155,6 +173,19 @@ impl Gpu {
     }
 }
 
+impl WeakGpu {
+    /// Whether anybody has the device, or something on it: only when nobody does is its context gone.
+    pub fn is_in_use(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+}
+
+impl fmt::Debug for WeakGpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "WeakGpu({} users)", self.0.strong_count())
+    }
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
         let modules = self.modules.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -165,8 +196,8 @@ impl Drop for Inner {
                 log(sys::cuModuleUnload(module.0), &self.label, "cuModuleUnload");
             }
             log(sys::cuCtxSetCurrent(ptr::null_mut()), &self.label, "cuCtxSetCurrent");
-            CURRENT.set(ptr::null_mut());
-            log(sys::cuDevicePrimaryCtxRelease_v2(self.device), &self.label, "cuDevicePrimaryCtxRelease");
+            CURRENT.set(NO_CONTEXT);
+            log(sys::cuCtxDestroy_v2(self.context), &self.label, "cuCtxDestroy");
         }
     }
 }

@@ -9,7 +9,9 @@
 //! * [`kernels`]: kernel sources, their compilation and the files that it leaves;
 //! * [`field`]: fields and curves, checked and measured;
 //! * [`harness`]: checks and benches that run on a device;
-//! * [`msm`]: multi-scalar multiplication;
+//! * [`msm`]: multi-scalar multiplication; [`points`]: points of parameter files to the form of kernels;
+//! * [`plan`]: where everything lives on a device; [`load`]: parameters from their file to there;
+//! * [`prove`]: all of it together, as a backend of proofs;
 //! * [`error`]: what can go wrong.
 //!
 //! Rules: every call is checked; nothing here synchronizes with a whole device after start-up (waits are on streams and
@@ -17,6 +19,8 @@
 
 pub mod arena;
 pub mod driver;
+#[cfg(test)]
+mod emulation;
 pub mod error;
 pub mod field;
 pub mod fr;
@@ -24,9 +28,13 @@ pub mod gpu;
 pub mod harness;
 pub mod kernels;
 pub mod launch;
+pub mod load;
 pub mod memory;
 pub mod msm;
 pub mod ntt;
+pub mod plan;
+pub mod points;
+pub mod prove;
 pub mod spmv;
 pub mod stream;
 

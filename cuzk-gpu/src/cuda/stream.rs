@@ -1,16 +1,24 @@
 //! Streams, in which work of a device runs in order, and events, which mark points in them.
 
-use std::{ptr, time::Duration};
+use std::{
+    ptr, thread,
+    time::{Duration, Instant},
+};
 
-use cudarc::driver::sys::{self, CUevent, CUstream};
+use cudarc::driver::sys::{self, CUevent, CUresult, CUstream};
 
 use super::{error::CudaError, gpu::Gpu};
+
+/// Between two questions whether work is done; the system's own delay comes on top.
+const ASK_AGAIN: Duration = Duration::from_micros(40);
 
 /// A queue of work. Streams do not wait for each other, nor for the driver's default stream.
 #[derive(Debug)]
 pub struct Stream {
     gpu: Gpu,
     handle: CUstream,
+    /// How long a wait may take.
+    watchdog: Option<Duration>,
 }
 
 /// A point in a stream that others can wait for, with the time at which it was reached.
@@ -40,7 +48,13 @@ impl Stream {
         let flags = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
         // SAFETY: the context is current, and the pointer is to a live handle.
         gpu.check(unsafe { sys::cuStreamCreate(&mut handle, flags) }, "cuStreamCreate", || "a stream".into())?;
-        Ok(Self { gpu: gpu.clone(), handle })
+        Ok(Self { gpu: gpu.clone(), handle, watchdog: None })
+    }
+
+    /// The same with a limit to how long a wait for its work may take.
+    pub fn with_watchdog(mut self, watchdog: Duration) -> Self {
+        self.watchdog = Some(watchdog);
+        self
     }
 
     /// Its device.
@@ -51,12 +65,31 @@ impl Stream {
     /// Blocks this thread until all work queued so far is done. An error of any of that work shows here.
     ///
     /// # Errors
-    /// What the driver reports.
+    /// [`CudaError::TooSlow`] after the watchdog's time, or what the driver reports.
     pub fn wait(&self) -> Result<(), CudaError> {
         self.gpu.bind()?;
+        if let Some(allowed) = self.watchdog {
+            return self.wait_for_at_most(allowed);
+        }
         // SAFETY: the stream is alive.
         let result = unsafe { sys::cuStreamSynchronize(self.handle) };
         self.gpu.check(result, "cuStreamSynchronize", || "waiting for queued work".into())
+    }
+
+    /// The driver cannot wait for a time, so this asks again and again: every tenth of a millisecond or so.
+    fn wait_for_at_most(&self, allowed: Duration) -> Result<(), CudaError> {
+        let begin = Instant::now();
+        loop {
+            // SAFETY: the stream is alive.
+            match unsafe { sys::cuStreamQuery(self.handle) } {
+                CUresult::CUDA_ERROR_NOT_READY => {}
+                result => return self.gpu.check(result, "cuStreamQuery", || "waiting for queued work".into()),
+            }
+            if begin.elapsed() > allowed {
+                return Err(CudaError::TooSlow { device: self.gpu.label().to_owned(), allowed });
+            }
+            thread::sleep(ASK_AGAIN);
+        }
     }
 
     /// Lets later work of this stream start only when `event` has been reached.

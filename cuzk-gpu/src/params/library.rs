@@ -11,7 +11,7 @@ use storage_proofs_core::parameter_cache::PARAMETERS;
 use super::{Digest, Files, Sidecar, Verdicts};
 use crate::{
     arith::backend::Backend,
-    srs::{self, Srs, SrsError},
+    srs::{self, Srs, SrsError, Watch},
 };
 
 /// Where parameters come from.
@@ -194,29 +194,34 @@ impl Library {
     /// folder they are converted into a file there the first time, and any later time takes a moment; without one they
     /// are read into memory. Parallel on the current rayon pool.
     pub fn load(&self, circuit: CircuitId, arithmetic: Backend) -> Result<Srs, ParamError> {
+        self.load_watched(circuit, arithmetic, &Watch::nobody())
+    }
+
+    /// As [`Self::load`], with somebody who is told how much of the file has been read, and can stop that.
+    pub fn load_watched(&self, circuit: CircuitId, arithmetic: Backend, watch: &Watch<'_>) -> Result<Srs, ParamError> {
         let found = self.find(circuit)?;
         // A truncated file or an error page is told as such, without hashing it first to call it corrupt.
         srs::check_layout(&found.files.params)?;
         let vk = srs::read_verifying_key(&found.files.vk)?;
         self.verify(&found)?;
-        let srs = self.open(&found, arithmetic)?;
+        let srs = self.open(&found, arithmetic, watch)?;
         if srs.vk != vk {
             return Err(ParamError::VkDiffers { params: found.files.params, vk: found.files.vk });
         }
         Ok(srs)
     }
 
-    fn open(&self, found: &Found, arithmetic: Backend) -> Result<Srs, ParamError> {
+    fn open(&self, found: &Found, arithmetic: Backend, watch: &Watch<'_>) -> Result<Srs, ParamError> {
         let params = &found.files.params;
         let Some(cache) = &self.cache else {
-            return Ok(srs::read(params, arithmetic)?);
+            return Ok(srs::read_watched(params, arithmetic, watch)?);
         };
         let io = |error| ParamError::Io { path: cache.clone(), error };
         std::fs::create_dir_all(cache).map_err(io)?;
         let source = self.verdicts.digest(params).map_err(io)?;
         let rows = cache.join(format!("{}-{source}-{arithmetic:?}.rows", found.circuit).to_lowercase());
         let unchanged = self.verdicts.is_unchanged(&rows);
-        let (srs, converted) = srs::open_or_convert(params, source, &rows, unchanged, arithmetic)?;
+        let (srs, converted) = srs::open_or_convert(params, source, &rows, unchanged, arithmetic, watch)?;
         if converted {
             // What is remembered is the version of the file; nobody will ask for its digest.
             self.verdicts.insert(&rows, source).map_err(io)?;

@@ -83,6 +83,11 @@ impl Layout {
         Ok(Ok(Self { sections }))
     }
 
+    /// Bytes of the points of all lists.
+    pub fn point_bytes(&self) -> u64 {
+        self.sections.iter().map(|section| section.points * section.point_bytes).sum()
+    }
+
     /// Bytes of a file with lists of these lengths (in the order of [`Layout::sections`]).
     pub fn file_bytes(lengths: [u64; 6]) -> u64 {
         let lists = Self::LISTS

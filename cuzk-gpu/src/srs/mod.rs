@@ -3,16 +3,22 @@
 mod layout;
 mod read;
 mod rows;
+mod watch;
 mod write;
 
 use bellperson::groth16::{PreparedVerifyingKey, VerifyingKey, prepare_verifying_key};
 use blstrs::Bls12;
 use cuzk_synth::r1cs::R1cs;
 
-use crate::arith::{Backend, G1, G2, Table};
+use crate::{
+    arith::{Backend, G1, G2, Table},
+    prover::ProvingKey,
+};
 
 pub use layout::{G1_BYTES, G2_BYTES, Layout, Section};
-pub use read::{SrsError, SrsFault, check_layout, open_or_convert, read, read_verifying_key};
+pub use read::{SrsError, SrsFault, check_layout, open_or_convert, read, read_verifying_key, read_watched};
+pub(crate) use read::{bad_point, in_file, same_version};
+pub use watch::{Report, Watch};
 pub use write::Writer;
 
 /// The parameters, in memory or in a mapped file of ours. Points are in the order of the variables they belong to, public inputs first;
@@ -46,12 +52,14 @@ impl Srs {
         let (g1_bytes, g2_bytes) = (Table::<G1>::point_bytes(arithmetic), Table::<G2>::point_bytes(arithmetic));
         (g1 * g1_bytes + self.b_g2.len() * g2_bytes) as u64
     }
+}
 
-    /// Whether the parameters are those of this constraint system; see [`Layout::fits`].
-    ///
-    /// # Errors
-    /// What does not fit, with both numbers.
-    pub fn fits(&self, r1cs: &R1cs) -> Result<(), String> {
+impl ProvingKey for Srs {
+    fn vk(&self) -> &VerifyingKey<Bls12> {
+        &self.vk
+    }
+
+    fn fits(&self, r1cs: &R1cs) -> Result<(), String> {
         let lengths = [self.vk.ic.len(), self.h.len(), self.l.len(), self.a.len(), self.b_g1.len(), self.b_g2.len()];
         lengths_fit(lengths, r1cs)
     }

@@ -22,6 +22,7 @@ use super::{
     Srs,
     layout::{G1_BYTES, G2_BYTES, Layout, Misfit, Section, VK_FIXED_BYTES},
     rows::{self, RowsWriter},
+    watch::Watch,
 };
 
 /// Bytes read in one go, a multiple of both point sizes: large enough for the disk, small enough for the caches.
@@ -81,6 +82,9 @@ pub enum SrsFault {
         /// What is wrong with it.
         what: &'static str,
     },
+    /// Somebody does not want it any more.
+    #[error("loading it was cancelled")]
+    Cancelled,
     /// Changed by somebody while it was read.
     #[error("changed while it was being read; try again when it is complete")]
     Changed,
@@ -91,9 +95,14 @@ pub enum SrsFault {
 /// would take minutes; the file's digest vouches for them.) The points are put in the form that `arithmetic` works on.
 /// Parallel on the current rayon pool.
 pub fn read(path: &Path, arithmetic: Backend) -> Result<Srs, SrsError> {
+    read_watched(path, arithmetic, &Watch::nobody())
+}
+
+/// As [`read`], watched.
+pub fn read_watched(path: &Path, arithmetic: Backend, watch: &Watch<'_>) -> Result<Srs, SrsError> {
     let mut g1 = Vec::with_capacity(4);
     let mut g2 = None;
-    let vk = read_lists(path, |list| {
+    let vk = read_lists(path, watch, |list| {
         match list {
             List::G1(points) => g1.push(Table::with_backend(arithmetic, &points)),
             List::G2(points) => g2 = Some(Table::with_backend(arithmetic, &points)),
@@ -114,6 +123,7 @@ pub fn open_or_convert(
     rows_path: &Path,
     unchanged: bool,
     arithmetic: Backend,
+    watch: &Watch<'_>,
 ) -> Result<(Srs, bool), SrsError> {
     let io = |error: io::Error| SrsError { path: rows_path.to_owned(), fault: error.into() };
     if unchanged && let Ok(Some(srs)) = rows::open(rows_path, arithmetic, source) {
@@ -121,7 +131,7 @@ pub fn open_or_convert(
     }
     let mut writer = None;
     let create = |lengths, vk: &_| RowsWriter::create(rows_path, arithmetic, source, lengths, vk);
-    read_lists(path, |list| {
+    read_lists(path, watch, |list| {
         match list {
             List::Begin(lengths, vk) => writer = Some(create(lengths, vk)?),
             List::G1(points) => put(&mut writer, &Table::<G1>::with_backend(arithmetic, &points))?,
@@ -160,7 +170,7 @@ pub fn read_verifying_key(path: &Path) -> Result<VerifyingKey<Bls12>, SrsError> 
             std::cmp::Ordering::Equal => {}
         }
         let ic = Section { name: "ic", offset: fixed, points, point_bytes: G1_BYTES };
-        read_vk(file, ic)
+        read_vk(file, ic, &Watch::nobody())
     })
 }
 
@@ -179,24 +189,28 @@ enum List<'a> {
 }
 
 /// Reads a file list by list, so that no more than one is in memory.
-fn read_lists(path: &Path, mut sink: impl FnMut(List<'_>) -> io::Result<()>) -> Result<VerifyingKey<Bls12>, SrsError> {
+fn read_lists(
+    path: &Path,
+    watch: &Watch<'_>,
+    mut sink: impl FnMut(List<'_>) -> io::Result<()>,
+) -> Result<VerifyingKey<Bls12>, SrsError> {
     in_file(path, |file, metadata| {
         let layout = scan(file, metadata.len())?;
+        watch.begin(layout.point_bytes());
         let [ic, h, l, a, b_g1, b_g2] = layout.sections;
-        let vk = read_vk(file, ic)?;
+        let vk = read_vk(file, ic, watch)?;
         sink(List::Begin([h, l, a, b_g1, b_g2].map(|section| section.points as usize), &vk))?;
         for section in [h, l, a, b_g1] {
-            sink(List::G1(read_points(file, section, g1_from_bytes)?))?;
+            sink(List::G1(read_points(file, section, g1_from_bytes, watch)?))?;
         }
-        sink(List::G2(read_points(file, b_g2, g2_from_bytes)?))?;
-        if !same_version(metadata, &file.metadata()?) {
-            return Err(SrsFault::Changed);
-        }
+        sink(List::G2(read_points(file, b_g2, g2_from_bytes, watch)?))?;
+        same_version(metadata, &file.metadata()?)?;
         Ok(vk)
     })
 }
 
-fn in_file<T>(path: &Path, f: impl FnOnce(&File, &Metadata) -> Result<T, SrsFault>) -> Result<T, SrsError> {
+/// Does something with a parameter file, and puts its path to what is wrong with it.
+pub(crate) fn in_file<T>(path: &Path, f: impl FnOnce(&File, &Metadata) -> Result<T, SrsFault>) -> Result<T, SrsError> {
     let run = || {
         let file = File::open(path)?;
         let metadata = file.metadata()?;
@@ -228,8 +242,12 @@ fn too_short(file: &File, found: u64, section: &'static str, needs: u64) -> io::
     Ok(SrsFault::TooShort { found, section, needs, looks })
 }
 
-fn same_version(before: &Metadata, after: &Metadata) -> bool {
-    before.len() == after.len() && before.modified().ok() == after.modified().ok()
+/// Whether nobody has written to a file meanwhile.
+pub(crate) fn same_version(before: &Metadata, after: &Metadata) -> Result<(), SrsFault> {
+    match before.len() == after.len() && before.modified().ok() == after.modified().ok() {
+        true => Ok(()),
+        false => Err(SrsFault::Changed),
+    }
 }
 
 fn read_u32(file: &File, offset: u64) -> io::Result<u32> {
@@ -238,7 +256,7 @@ fn read_u32(file: &File, offset: u64) -> io::Result<u32> {
     Ok(u32::from_be_bytes(bytes))
 }
 
-fn read_vk(file: &File, ic: Section) -> Result<VerifyingKey<Bls12>, SrsFault> {
+fn read_vk(file: &File, ic: Section, watch: &Watch<'_>) -> Result<VerifyingKey<Bls12>, SrsFault> {
     // In the order of the file, whose fixed part has no lengths in between.
     let mut at = 0;
     let alpha_g1 = vk_g1(file, "alpha_g1", &mut at)?;
@@ -247,7 +265,7 @@ fn read_vk(file: &File, ic: Section) -> Result<VerifyingKey<Bls12>, SrsFault> {
     let gamma_g2 = vk_g2(file, "gamma_g2", &mut at)?;
     let delta_g1 = vk_g1(file, "delta_g1", &mut at)?;
     let delta_g2 = vk_g2(file, "delta_g2", &mut at)?;
-    let points = read_points(file, ic, g1_from_bytes)?;
+    let points = read_points(file, ic, g1_from_bytes, watch)?;
     if let Some(index) = points.iter().position(|p| !bool::from(p.is_torsion_free())) {
         return Err(bad_point(ic, index as u64, NOT_IN_SUBGROUP));
     }
@@ -303,13 +321,19 @@ fn vk_point<P>(
     if in_subgroup(&point) { Ok(point) } else { Err(bad_point(section, 0, NOT_IN_SUBGROUP)) }
 }
 
-fn read_points<P: Send>(file: &File, section: Section, from_bytes: FromBytes<P>) -> Result<Vec<P>, SrsFault> {
+fn read_points<P: Send>(
+    file: &File,
+    section: Section,
+    from_bytes: FromBytes<P>,
+    watch: &Watch<'_>,
+) -> Result<Vec<P>, SrsFault> {
     let mut points = Vec::with_capacity(section.points as usize);
     let mut buffer = Vec::new();
     let chunk = CHUNK_BYTES / section.point_bytes;
     for first in (0..section.points).step_by(chunk as usize) {
         let count = chunk.min(section.points - first);
         buffer.resize((count * section.point_bytes) as usize, 0);
+        watch.read(count * section.point_bytes)?;
         file.read_exact_at(&mut buffer, section.offset + first * section.point_bytes)?;
         let parsed: Vec<Result<P, &str>> =
             buffer.par_chunks_exact(section.point_bytes as usize).with_min_len(256).map(from_bytes).collect();
@@ -320,7 +344,8 @@ fn read_points<P: Send>(file: &File, section: Section, from_bytes: FromBytes<P>)
     Ok(points)
 }
 
-fn bad_point(section: Section, index: u64, what: &'static str) -> SrsFault {
+/// The error about a point.
+pub(crate) fn bad_point(section: Section, index: u64, what: &'static str) -> SrsFault {
     SrsFault::BadPoint { section: section.name, index, offset: section.offset + index * section.point_bytes, what }
 }
 
@@ -411,6 +436,31 @@ mod tests {
         let mut bytes = parameters();
         bytes[..96].copy_from_slice(&outside.to_uncompressed());
         assert!(matches!(fault(&bytes), SrsFault::BadPoint { section: "alpha_g1", what: NOT_IN_SUBGROUP, .. }));
+    }
+
+    #[test]
+    fn a_load_is_watched_and_stopped() {
+        use std::sync::{
+            Mutex,
+            atomic::{AtomicBool, Ordering},
+        };
+        let bytes = parameters();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("test.params");
+        fs::write(&path, &bytes).unwrap();
+        let total = check_layout(&path).unwrap().point_bytes();
+        let (seen, stop) = (Mutex::new(Vec::new()), AtomicBool::new(false));
+        let report = |done, of| seen.lock().unwrap().push((done, of));
+        read_watched(&path, Backend::current(), &Watch::new(&report, &stop)).unwrap();
+        let all = std::mem::take(&mut *seen.lock().unwrap());
+        assert_eq!((all[0], all[all.len() - 1]), ((0, total), (total, total)));
+        assert!(all.is_sorted());
+
+        let report = |done, _| stop.store(done > total / 2, Ordering::Relaxed);
+        let Err(error) = read_watched(&path, Backend::current(), &Watch::new(&report, &stop)) else {
+            panic!("it was not stopped")
+        };
+        assert!(matches!(error.fault, SrsFault::Cancelled), "{error}");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use cuzk_synth::circuit::CircuitId;
 use crate::{
     core::{Refused, identity::log_label},
     proving::Refusal,
+    store::StoreError,
 };
 
 /// A refusal or failure of one call. A proof that fails is none: that is an outcome of its job.
@@ -16,10 +17,8 @@ pub enum EngineError {
     /// The request may be right, but there is no room for it now, or never will be.
     #[error(transparent)]
     NoRoom(#[from] Refused),
-    /// No such job: never accepted, accepted before a restart, or ended so long ago that it is forgotten.
-    #[error(
-        "unknown job {0:?}: never accepted by this daemon since its start, or ended and no longer kept; submit it again"
-    )]
+    /// No such job: never accepted, ended so long ago that it is forgotten, or of an earlier life without a store.
+    #[error("unknown job {0:?}: never accepted, or ended and no longer kept; submit it again")]
     UnknownJob(String),
     /// Parameters could not be loaded.
     #[error("loading the parameters of {circuit}: {reason}")]
@@ -29,6 +28,9 @@ pub enum EngineError {
         /// Why, with path and remedy.
         reason: String,
     },
+    /// The request is right, but could not be kept, so it is not taken either.
+    #[error("the job store takes no jobs: {0}; running jobs go on, retry later")]
+    NotKept(StoreError),
     /// The engine has been stopped.
     #[error("the daemon has stopped")]
     Stopped,

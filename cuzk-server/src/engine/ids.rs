@@ -2,17 +2,22 @@
 
 use crate::core::job::JobKey;
 
-/// Makes and reads the job ids of one life of the daemon.
+/// Makes and reads the job ids of one life of the daemon, or of one store.
 #[derive(Debug)]
 pub(super) struct JobIds {
     prefix: String,
 }
 
 impl JobIds {
-    /// Ids of a life that began at a time (milliseconds since 1970) and drew a random number. Either alone would
-    /// do as long as the clock is right or the generator good; neither is trusted alone.
+    /// Ids of jobs in memory only, for a life that began at a time (milliseconds since 1970) and drew a random number.
+    /// Either alone would do as long as the clock is right or the generator good; neither is trusted alone.
     pub(super) fn new(unix_millis: u64, random: u64) -> Self {
-        Self { prefix: format!("{unix_millis:x}-{random:016x}") }
+        Self::of_store(format!("{unix_millis:x}-{random:016x}"))
+    }
+
+    /// Ids of jobs in a store, which outlive the process.
+    pub(super) fn of_store(prefix: String) -> Self {
+        Self { prefix }
     }
 
     /// The id of a job.

@@ -4,6 +4,7 @@
 //! * `workers`: the synthesis, prover and housekeeping threads
 //! * `admission`: from a request to a job, on a blocking thread
 //! * `waiter`: a client that waits
+//! * `keep`: jobs that outlive the process, in a [`JobStore`]
 //! * `ids`: job ids as clients see them
 //! * `facts`: what the devices and files looked like a moment ago
 //!
@@ -14,6 +15,7 @@ mod admission;
 mod error;
 mod facts;
 mod ids;
+mod keep;
 mod log;
 mod panics;
 mod shared;
@@ -42,10 +44,14 @@ use crate::{
         job::{Outcome, Priority},
         params::{Evicted, ParamsState},
     },
+    memory::{Budget, Use},
     metrics,
     proving::{ProofRequest, Proving},
+    store::{JobStore, StoreError},
 };
-use shared::Shared;
+use keep::Keeper;
+use shared::{Chore, Shared};
+use status::ParamsFacts;
 use waiter::Waiter;
 
 /// A proving engine. Clones share one engine; when the last one is dropped, its jobs are cancelled and its threads end
@@ -111,8 +117,10 @@ pub struct Preloaded {
 /// How a drain went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DrainReport {
-    /// Jobs that were cancelled because time was over.
+    /// Jobs that were cancelled because time was over, and have to be submitted again.
     pub cancelled: usize,
+    /// Jobs that were stopped because time was over, and go on after the next start.
+    pub suspended: usize,
 }
 
 /// What the engine is doing with its life.
@@ -132,9 +140,34 @@ impl<P: Proving> Engine<P> {
     /// # Panics
     /// If the machine refuses to start threads.
     pub fn start(config: EngineConfig, proving: Arc<P>) -> Self {
+        let (shared, chores) = Shared::new(&config, proving, None, None);
+        Self::run(&config, shared, chores)
+    }
+
+    /// As [`Self::start`], with jobs that outlive the process. What the store holds is taken back: finished jobs are
+    /// answered at once, unfinished ones are queued again as soon as their requests have been read, in the background.
+    ///
+    /// # Panics
+    /// If the machine refuses to start threads.
+    pub fn start_with_store(
+        config: EngineConfig,
+        proving: Arc<P>,
+        store: Arc<dyn JobStore>,
+    ) -> Result<Self, StoreError> {
+        let (recovered, keeper) = Keeper::open(store)?;
+        let ids = keep::ids(&recovered);
+        let (shared, chores) = Shared::new(&config, proving, Some(ids), Some(keeper));
+        let engine = Self::run(&config, shared, chores);
+        let shared = engine.handle.shared.clone();
+        let jobs = keep::restore(&shared, recovered);
+        workers::spawn("cuzk-resume".to_owned(), move || keep::reread(&shared, jobs));
+        Ok(engine)
+    }
+
+    fn run(config: &EngineConfig, shared: Shared<P>, chores: mpsc::Receiver<Chore>) -> Self {
+        let shared = Arc::new(shared);
         let admissions = Arc::new(Semaphore::new(config.admit_threads.max(1)));
-        let shared = Arc::new(Shared::new(&config, proving));
-        let facts = workers::start(&shared, &config);
+        let facts = workers::start(&shared, config, chores);
         Self { handle: Arc::new(Handle { shared, admissions, _facts: facts }) }
     }
 
@@ -188,34 +221,65 @@ impl<P: Proving> Engine<P> {
     /// A picture of the engine, from memory.
     pub fn status(&self) -> EngineStatus {
         let shared = &self.handle.shared;
-        let core = shared.with(|state, now| state.core.status(now));
+        let (core, params) = shared.with(|state, now| {
+            let loads = state.loads.iter().map(|(circuit, load)| (*circuit, load.percent()));
+            let hot = state.params.iter().filter(|(_, params)| shared.proving.is_hot(params));
+            let facts = ParamsFacts { loads: loads.collect(), hot: hot.map(|(circuit, _)| *circuit).collect() };
+            (state.core.status(now), facts)
+        });
         let lifecycle = shared.lifecycle.borrow().clone();
         let uptime = shared.started_at.elapsed();
-        status::compose(core, &shared.facts(), lifecycle, uptime, &shared.ids)
+        let mut status = status::compose(core, params, &shared.facts(), lifecycle, uptime, &shared.ids);
+        let trouble = shared.keeper.as_ref().and_then(|keeper| keeper.status().trouble);
+        status.warnings.extend(trouble.map(|trouble| format!("the job store takes no jobs: {trouble}")));
+        status
     }
 
     /// Counters and histograms in Prometheus text exposition format, from memory.
     pub fn metrics_text(&self) -> String {
         let shared = &self.handle.shared;
         let uptime = shared.started_at.elapsed();
-        shared.with(|state, now| metrics::render(&state.core, &state.core.status(now), uptime))
+        let mut text = shared.with(|state, now| metrics::render(&state.core, &state.core.status(now), uptime));
+        if let Some(keeper) = &shared.keeper {
+            text += &metrics::render_store(&keeper.status());
+        }
+        text
     }
 
     /// Loads a circuit's parameters ahead of the first job, and waits for it. Must be called within a tokio runtime.
     pub async fn preload(&self, circuit: CircuitId) -> Result<Preloaded, EngineError> {
         let shared = self.handle.shared.clone();
         let looked = tokio::task::spawn_blocking(move || {
-            panics::caught("params_available", || shared.proving.params_available(circuit))
+            panics::caught("params_available", || {
+                shared.proving.params_available(circuit).map(|()| shared.proving.params_bytes(circuit))
+            })
         });
-        looked.await.map_err(EngineError::lost_thread)?.map_err(EngineError::Internal)??;
-        let waiting = self.handle.shared.with(|state, now| match state.core.request_params(circuit, now) {
-            ParamsState::Loaded { .. } => None,
-            ParamsState::Absent | ParamsState::Loading { .. } => {
+        let bytes = looked.await.map_err(EngineError::lost_thread)?.map_err(EngineError::Internal)??;
+        let waiting = loop {
+            let asked = self.handle.shared.with(|state, now| {
+                if let ParamsState::Loaded { .. } = state.core.request_params(circuit, bytes, now) {
+                    return Some(None);
+                }
+                if state.core.params_state(circuit) == ParamsState::Absent {
+                    return None;
+                }
                 let (done, loaded) = oneshot::channel();
                 state.preloads.entry(circuit).or_default().push(done);
-                Some(loaded)
+                Some(Some(loaded))
+            });
+            match asked {
+                Some(waiting) => break waiting,
+                None if self.handle.shared.with(|state, _| state.core.makes_room()) => {
+                    tokio::time::sleep(ROOM_POLL).await;
+                }
+                None => {
+                    let free = self.handle.shared.budget.free_for(Use::Params);
+                    let reason =
+                        format!("they need {bytes} bytes of host memory, {free} are free, and no others can go");
+                    return Err(EngineError::ParamsLoad { circuit, reason });
+                }
             }
-        });
+        };
         let Some(loaded) = waiting else {
             return Ok(Preloaded { already_loaded: true, load_time: Duration::ZERO });
         };
@@ -226,9 +290,21 @@ impl<P: Proving> Engine<P> {
         }
     }
 
-    /// Releases a circuit's parameters: at once, or when the last running job that holds them ends.
+    /// The budget of host memory.
+    pub fn budget(&self) -> &Budget {
+        &self.handle.shared.budget
+    }
+
+    /// Releases a circuit's parameters: at once, or when the last running job that holds them ends. A load that no job
+    /// waits for is cancelled.
     pub fn evict(&self, circuit: CircuitId) -> Evicted {
-        self.handle.shared.with(|state, _| state.core.evict(circuit))
+        self.handle.shared.with(|state, _| {
+            let evicted = state.core.evict(circuit);
+            if let (true, Some(load)) = (evicted.cancels_load, state.loads.get(&circuit)) {
+                load.cancel();
+            }
+            evicted
+        })
     }
 
     /// Says what the engine is at while it starts ([`Lifecycle::Starting`]), and that it is ready
@@ -248,8 +324,8 @@ impl<P: Proving> Engine<P> {
         self.handle.shared.lifecycle.subscribe()
     }
 
-    /// Takes no new jobs from now on, waits until the accepted ones have ended, and cancels what is left when the time
-    /// is over. Dropping the future lifts neither: calling it again with less time shortens the wait.
+    /// Takes no new jobs from now on, waits until the accepted ones have ended, and stops what is left when the time
+    /// is over: for good if jobs live in memory only, until the next start if a store keeps them. Dropping the future lifts neither: calling it again with less time shortens the wait.
     pub async fn drain(&self, at_most: Duration) -> DrainReport {
         let shared = &self.handle.shared;
         shared.with(|state, _| state.core.begin_drain());
@@ -257,9 +333,16 @@ impl<P: Proving> Engine<P> {
         let mut unfinished = shared.unfinished.subscribe();
         // `is_ok` at once: what is in the result holds the channel's lock, which the next change needs.
         let all_ended = tokio::time::timeout(at_most, unfinished.wait_for(|jobs| *jobs == 0)).await.is_ok();
-        let cancelled = if all_ended { 0 } else { *shared.unfinished.borrow() };
-        shared.with(|state, now| state.core.cancel_all("the daemon is shutting down: submit it again", now));
-        DrainReport { cancelled }
+        let left = if all_ended { 0 } else { *shared.unfinished.borrow() };
+        shared.stop_jobs("the daemon is shutting down");
+        let flushing = shared.clone();
+        let flushed = tokio::task::spawn_blocking(move || flushing.keeper.as_ref().map(Keeper::flush));
+        // A panic in the store: what it lost runs again after the next start.
+        let _ = flushed.await;
+        match shared.keeper {
+            Some(_) => DrainReport { cancelled: 0, suspended: left },
+            None => DrainReport { cancelled: left, suspended: 0 },
+        }
     }
 
     /// The first half of [`Self::submit`] and [`Self::prove`]: when it returns, the payload has been parsed.
@@ -313,6 +396,9 @@ impl<P: Proving> Drop for Handle<P> {
         self.shared.stop();
     }
 }
+
+/// How often it is looked whether parameters that make way are out of memory.
+const ROOM_POLL: Duration = Duration::from_millis(20);
 
 /// Seconds and milliseconds of the wall clock since 1970, for job ids.
 fn unix_millis() -> u64 {

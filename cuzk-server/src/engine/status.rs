@@ -1,6 +1,9 @@
 //! The picture that `GetStatus` shows.
 
-use std::time::Duration;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use cuzk_synth::circuit::{CircuitId, CircuitKind};
 
@@ -19,6 +22,8 @@ pub struct EngineStatus {
     pub devices: Vec<DeviceStatus>,
     /// Parameters in memory: circuit, bytes, running jobs that hold them.
     pub params: Vec<(CircuitId, u64, u32)>,
+    /// Circuits of `params` that devices have in their memory too.
+    pub hot: BTreeSet<CircuitId>,
     /// By kind: jobs waiting for their first synthesis, and jobs after it. Together: the unfinished jobs.
     pub queues: Vec<(CircuitKind, u32, u32)>,
     /// Jobs completed since the start.
@@ -46,9 +51,18 @@ pub struct DeviceStatus {
     pub kind: Option<CircuitKind>,
 }
 
+/// What the core does not know of parameters.
+pub(super) struct ParamsFacts {
+    /// How far each load is, in percent.
+    pub loads: BTreeMap<CircuitId, Option<u64>>,
+    /// Those that devices have.
+    pub hot: BTreeSet<CircuitId>,
+}
+
 /// Puts the picture together.
 pub(super) fn compose(
     core: CoreStatus,
+    params: ParamsFacts,
     facts: &Facts,
     lifecycle: Lifecycle,
     uptime: Duration,
@@ -63,11 +77,16 @@ pub(super) fn compose(
     if let Lifecycle::Starting(what) = &lifecycle {
         warnings.push(format!("starting: {what}"));
     }
-    warnings.extend(core.loading.iter().map(|circuit| format!("the parameters of {circuit} are being loaded")));
+    warnings.extend(core.loading.iter().map(|circuit| match params.loads.get(circuit) {
+        Some(Some(percent)) => format!("the parameters of {circuit} are being loaded: {percent} %"),
+        _ => format!("the parameters of {circuit} are being loaded"),
+    }));
     warnings.extend(core.stalled);
+    warnings.extend(core.fenced);
     EngineStatus {
         devices: devices.collect(),
         params: core.params,
+        hot: params.hot,
         queues: core.queues,
         completed: core.completed,
         failed: core.failed,

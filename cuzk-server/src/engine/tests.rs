@@ -14,6 +14,7 @@ use crate::{
         Refused,
         job::{JobStatus, Outcome, Priority},
     },
+    memory::{Shares, Use},
     proving::Refusal,
 };
 
@@ -21,7 +22,7 @@ const SMALL: CircuitId = CircuitId::porep(SectorSize::Kib2);
 const LARGE: CircuitId = CircuitId::porep(SectorSize::Gib32);
 
 fn config() -> EngineConfig {
-    EngineConfig { synthesis_threads: 1, ..EngineConfig::default() }
+    EngineConfig { synthesis_threads: 1, attempts: 2, ..EngineConfig::default() }
 }
 
 fn start(fake: &Arc<Fake>) -> Engine<Fake> {
@@ -76,14 +77,17 @@ async fn a_proof_of_several_partitions() {
 async fn each_fault_fails_its_own_job_with_its_reason() {
     let fake = Fake::new(1);
     let engine = start(&fake);
+    let twice = |reason: &str| format!("partition 0 of 1: attempt 1: {reason}; attempt 2: {reason}");
     let cases = [
-        ("synth-error", "synthesis of partition 0 of 1: constraint 7 is not satisfied"),
-        ("synth-panic", "synthesis of partition 0 of 1: synthesis panicked: index out of bounds"),
-        ("prove-error", "partition 0 of 1 on device dev-0: out of memory (2 tries)"),
-        ("tag=4 prove-panic", "partition 0 of 1 on device dev-0: the prover panicked: kernel 4 fell over"),
-        ("parts=3 bad=2", "partition 2 of 3 on device dev-0: the proof does not verify (2 tries)"),
-        ("verify-panic", "partition 0 of 1 on device dev-0: verification panicked: pairing fell over"),
-        ("whole-bad", "every partition's proof is right, but not the proof as a whole: it does not verify"),
+        ("synth-error", "partition 0 of 1: a synthesis thread: constraint 7 is not satisfied"),
+        ("synth-panic", &twice("a synthesis thread: synthesis panicked: index out of bounds")),
+        ("prove-error", &twice("device dev-0: out of memory")),
+        ("tag=4 prove-panic", &twice("device dev-0: the prover panicked: kernel 4 fell over")),
+        ("verify-panic", &twice("device dev-0: verification panicked: pairing fell over")),
+        (
+            "whole-bad",
+            "every partition's proof is right, but not the proof as a whole: it does not verify (2 attempts)",
+        ),
     ];
     for (words, error) in cases {
         let failed = run(&engine, words).await;
@@ -208,7 +212,7 @@ async fn a_critical_job_waits_for_one_running_partition_only() {
     let ready = |id: &str| {
         let shared = &engine.handle.shared;
         let key = shared.ids.parse(id).unwrap();
-        shared.with(|state, _| state.handover.contains_key(&(key, 0)))
+        shared.with(|state, _| state.handover.keys().any(|run| (run.job, run.partition) == (key, 0)))
     };
     until(|| ready(&normal.job_id) && ready(&critical.job_id)).await;
     fake.prove.open();
@@ -250,9 +254,9 @@ async fn bad_requests_queue_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_does_not_fit_the_budget_is_refused() {
     let fake = Fake::new(1);
-    let engine = Engine::start(EngineConfig { memory_budget: 1000, ..config() }, fake);
+    let engine = Engine::start(EngineConfig { memory: Shares::of(4000, 1000), ..config() }, fake);
     let refused = engine.submit(submission("a", "")).await.unwrap_err();
-    assert!(matches!(refused, EngineError::NoRoom(Refused::NeverFits { budget: 1000, .. })), "{refused}");
+    assert!(matches!(refused, EngineError::NoRoom(Refused::NeverFits { work: 2000, .. })), "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -325,15 +329,35 @@ async fn parameters_load_once_and_hold_up_no_other_circuit() {
         let engine = engine.clone();
         async move { engine.preload(LARGE).await }
     });
-    let loading = "the parameters of porep-32g are being loaded".to_owned();
+    let loading = "the parameters of porep-32g are being loaded: 25 %".to_owned();
     assert!(engine.status().warnings.contains(&loading));
+    let evicted = engine.evict(LARGE);
+    assert_eq!((evicted.in_use, evicted.cancels_load), (2, false), "two jobs wait for them");
     fake.load.open();
     for job in [&first, &second] {
         assert_eq!(outcome(&engine, &job.job_id).await.status, JobStatus::Completed);
     }
     assert!(preload.await.unwrap().is_ok());
     assert!(engine.preload(LARGE).await.unwrap().already_loaded);
+    assert_eq!(engine.status().hot, [LARGE].into());
     assert_eq!(*fake.loads.lock().unwrap(), [LARGE, SMALL]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_eviction_cancels_a_load_that_no_job_waits_for() {
+    let fake = Fake::new(1);
+    let engine = start(&fake);
+    let preload = tokio::spawn({
+        let engine = engine.clone();
+        async move { engine.preload(LARGE).await }
+    });
+    fake.load.arrived(1);
+    let evicted = engine.evict(LARGE);
+    assert_eq!((evicted.was_loaded, evicted.in_use, evicted.cancels_load), (false, 0, true));
+    fake.load.open();
+    let error = preload.await.unwrap().unwrap_err();
+    assert_eq!(error.to_string(), "loading the parameters of porep-32g: cancelled");
+    assert!(engine.status().params.is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -355,7 +379,7 @@ async fn evicted_parameters_leave_memory_after_the_last_job() {
     fake.prove.arrived(1);
     assert_eq!(engine.status().params, [(SMALL, 1000, 1)]);
     let evicted = engine.evict(SMALL);
-    assert_eq!((evicted.was_loaded, evicted.freed_bytes), (true, 0));
+    assert_eq!((evicted.was_loaded, evicted.freed_bytes, evicted.in_use), (true, 0, 1));
     assert_eq!(fake.params_alive(), 1);
     fake.prove.open();
     outcome(&engine, &job.job_id).await;
@@ -365,7 +389,7 @@ async fn evicted_parameters_leave_memory_after_the_last_job() {
     assert!(!engine.evict(SMALL).was_loaded);
     engine.preload(SMALL).await.unwrap();
     assert_eq!(engine.evict(SMALL).freed_bytes, 1000);
-    assert_eq!(fake.params_alive(), 0);
+    until(|| fake.params_alive() == 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -479,4 +503,32 @@ async fn many_clients_at_once_each_get_their_own_proof() {
         assert_eq!((outcome.status, &outcome.proof[..]), (JobStatus::Completed, &[tag; 576][..]));
     }
     assert_eq!(unfinished(&engine), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_partition_is_left_between_its_phases() {
+    let fake = Fake::new(1);
+    let engine = start(&fake);
+    fake.prove.open();
+    let job = engine.submit(submission("a", "until-stopped")).await.unwrap();
+    fake.prove.arrived(1);
+    assert_eq!(engine.cancel(&job.job_id), Ok(true));
+    // The only prover is free again, and what it was at came to nothing.
+    assert_eq!(run(&engine, "tag=1").await.proof[..], [1; 192]);
+    assert_eq!(outcome(&engine, &job.job_id).await.status, JobStatus::Cancelled);
+    assert!(engine.metrics_text().contains("outcome=\"dropped\"} 1"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_reserved_is_given_back() {
+    let fake = Fake::new(2);
+    let engine = start(&fake);
+    for words in ["tag=1 parts=4", "tag=2 parts=2 bad=1 once", "prove-panic", "synth-error"] {
+        run(&engine, words).await;
+    }
+    let budget = engine.budget();
+    until(|| budget.used_for(Use::Witness) == 0 && budget.used_for(Use::Queue) == 0).await;
+    assert_eq!(budget.used_for(Use::Params), 1000, "the parameters stay");
+    engine.evict(SMALL);
+    until(|| budget.used() == 0).await;
 }

@@ -93,9 +93,10 @@ pub(super) fn status(status: EngineStatus) -> GetStatusResponse {
         current_job_id: device.job_id,
         current_proof_kind: device.kind.map(kind_name).unwrap_or_default(),
     });
+    let hot = status.hot;
     let loaded_srs = status.params.into_iter().map(|(circuit, size_bytes, ref_count)| SrsStatus {
         circuit_id: circuit.to_string(),
-        tier: srs_status::Tier::Warm.into(),
+        tier: if hot.contains(&circuit) { srs_status::Tier::Hot } else { srs_status::Tier::Warm }.into(),
         size_bytes,
         ref_count,
     });

@@ -84,7 +84,11 @@ impl<P: Proving> ProvingEngine for Service<P> {
     async fn evict_srs(&self, request: Request<EvictSrsRequest>) -> Answer<EvictSrsResponse> {
         let circuit = convert::circuit(&request.into_inner().circuit_id).map_err(refused)?;
         let evicted = self.engine.evict(circuit);
-        Ok(Response::new(EvictSrsResponse { was_loaded: evicted.was_loaded, freed_bytes: evicted.freed_bytes }))
+        Ok(Response::new(EvictSrsResponse {
+            was_loaded: evicted.was_loaded,
+            freed_bytes: evicted.freed_bytes,
+            in_use: evicted.in_use,
+        }))
     }
 }
 

@@ -130,6 +130,15 @@ pub struct Level {
     pub index: usize,
 }
 
+impl Level {
+    /// A node among its siblings, all in another form.
+    pub(crate) fn insert<T>(&self, node: T, form: impl Fn(&Node) -> T) -> Vec<T> {
+        let mut children: Vec<T> = self.hashes.iter().map(form).collect();
+        children.insert(self.index, node);
+        children
+    }
+}
+
 /// 32 bytes: a tree node, a commitment or a random value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Node(pub [u8; 32]);

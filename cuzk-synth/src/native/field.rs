@@ -9,6 +9,9 @@ use blstrs::Scalar;
 
 /// r, the modulus; lowest limb first. r / 2^254 = 1.81.
 const R: [u64; 4] = [0xffff_ffff_0000_0001, 0x53bd_a402_fffe_5bfe, 0x3339_d808_09a1_d805, 0x73ed_a753_299d_7d48];
+/// 2^512 modulo r.
+const R_SQUARED: [u64; 4] =
+    [0xc999_e990_f3f2_9c6d, 0x2b6c_edcb_8792_5c23, 0x05d3_1496_7254_398f, 0x0748_d9d9_9f59_ff11];
 /// -1 / r modulo 2^64.
 const R_INVERSE: u64 = 0xffff_fffe_ffff_ffff;
 
@@ -45,6 +48,12 @@ pub(super) fn mul(x: &Scalar, y: &Scalar) -> Scalar {
     // Less than r² / R + r < 1.5 r, which has no fifth limb.
     let [low @ .., _] = montgomery([t0, t1, t2, t3, t4, t5, t6, t7, 0]);
     scalar(subtract_once(low))
+}
+
+/// A number below 2^254, lowest limb first, as a field element.
+#[inline]
+pub(super) fn from_integer(x: [u64; 4]) -> Scalar {
+    mul(&scalar(x), &scalar(R_SQUARED))
 }
 
 /// T / R modulo r, for T < 12 r² + r R.
@@ -182,6 +191,9 @@ mod tests {
             check_dot::<9>(&mut rng, seed);
             check_dot::<12>(&mut rng, seed);
         }
+        let [low, high] = std::array::from_fn(|_| rng.r#gen::<u64>());
+        let shift = Scalar::from(1 << 63).double();
+        assert_eq!(from_integer([low, high, 0, 0]), Scalar::from(low) + Scalar::from(high) * shift);
         // The largest sums that there are.
         let largest = scalar([R[0] - 1, R[1], R[2], R[3]]);
         assert_eq!(dot(&[largest; 12], &[largest; 12]), largest.square() * Scalar::from(12));

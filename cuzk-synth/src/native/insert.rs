@@ -4,28 +4,23 @@ use std::array;
 
 use blstrs::Scalar;
 
-use crate::{
-    c1::{model::Level, shape::element},
-    witness::WitnessBuilder,
-};
+use super::writer::{Codes, Writer};
+use crate::c1::{model::Level, shape::element};
 
 /// Of two: index bit, sibling, and the two in order.
-pub(super) fn insert_2(out: &mut WitnessBuilder, node: Scalar, level: &Level) -> [Scalar; 2] {
+pub(super) fn insert_2(out: &mut Writer, node: Scalar, level: &Level) -> [Scalar; 2] {
     out.bits(level.index as u64, 1);
     let sibling = element(&level.hashes[0]);
     out.num(sibling);
-    let children = if level.index == 0 { [node, sibling] } else { [sibling, node] };
-    for child in children {
-        out.num(child);
-    }
-    children
+    let second = level.index == 1;
+    [out.pick(second, sibling, node), out.pick(second, node, sibling)]
 }
 
 /// Of eight: three index bits, seven siblings, two products of index bits, and 20 picks.
 ///
 /// In each half of four places, the lower two index bits say where the node would go among the half's three siblings; the
 /// highest bit says whether it goes into this half at all, or the half's places hold siblings in order.
-pub(super) fn insert_8(out: &mut WitnessBuilder, node: Scalar, level: &Level) -> [Scalar; 8] {
+pub(super) fn insert_8(out: &mut Writer, node: Scalar, level: &Level) -> [Scalar; 8] {
     out.bits(level.index as u64, 3);
     let [b0, b1, b2] = [0, 1, 2].map(|i| level.index >> i & 1 == 1);
     let siblings: [Scalar; 7] = array::from_fn(|i| element(&level.hashes[i]));
@@ -33,13 +28,12 @@ pub(super) fn insert_8(out: &mut WitnessBuilder, node: Scalar, level: &Level) ->
         out.num(sibling);
     }
     let (neither, both) = (!b0 && !b1, b0 && b1);
-    out.bits(u64::from(neither) | u64::from(both) << 1, 2);
+    for (product, x, y) in [(neither, !b0, !b1), (both, b0, b1)] {
+        out.wires(product.into(), 1);
+        out.small_products(Codes::bits(x.into()), y.into(), 1);
+    }
 
-    let mut pick = |condition: bool, x: Scalar, y: Scalar| {
-        let value = if condition { x } else { y };
-        out.num(value);
-        value
-    };
+    let mut pick = |condition, x, y| out.pick(condition, x, y);
     array::from_fn(|place| {
         let upper = place >= 4;
         let [s0, s1, s2] = if upper { [4, 5, 6] } else { [0, 1, 2] }.map(|i| siblings[i]);

@@ -2,16 +2,14 @@
 //! parents.
 
 use super::{
-    element::{ELEMENT_BITS, element_bits, truncated},
+    element::{ELEMENT_BITS, digest, element_bits},
     sha256::{ELEMENT, Half, Hasher, Layout, MessageWord, fixed, layout, padding},
+    writer::Writer,
 };
-use crate::{
-    c1::{
-        model::{ChallengeProof, Node},
-        shape::{DRG_PARENTS, EXP_PARENTS, LABEL_PARENTS, element},
-        vanilla::parent_labels,
-    },
-    witness::WitnessBuilder,
+use crate::c1::{
+    model::{ChallengeProof, Node},
+    shape::{DRG_PARENTS, EXP_PARENTS, LABEL_PARENTS},
+    vanilla::parent_labels,
 };
 
 /// The hash of labels: a block with replica id, layer and node, 18 blocks of two parents' labels, and one with the last
@@ -43,14 +41,8 @@ impl LabelHash {
     }
 
     /// Writes the labels of a node, layer 1 first; replica id and node are unpacked already.
-    pub(super) fn labels(
-        &self,
-        out: &mut WitnessBuilder,
-        replica_id: &Node,
-        node: u64,
-        proof: &ChallengeProof,
-    ) -> Vec<Node> {
-        let layer = |(first, layer): (&Layout, u32)| {
+    pub(super) fn labels(&self, out: &mut Writer, replica_id: &Node, node: u64, proof: &ChallengeProof) {
+        for (first, layer) in self.first.iter().zip(1..) {
             let parents: Vec<&Node> = parent_labels(proof, layer as usize).collect();
             // Each distinct parent is unpacked once a layer, however often it is hashed.
             for parent in &parents {
@@ -65,11 +57,8 @@ impl LabelHash {
                     None => hasher.block(out, &self.last, [parent, PADDING[0]]),
                 }
             }
-            let label = truncated(hasher.digest());
-            out.num(element(&label));
-            label
-        };
-        self.first.iter().zip(1..).map(layer).collect()
+            digest(out, hasher);
+        }
     }
 }
 

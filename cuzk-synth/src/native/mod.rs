@@ -1,13 +1,14 @@
 //! The witness of a PoRep partition, computed without the circuit's gadgets: numbers are hashed as numbers, and what the
 //! circuit would allocate is written in its order, straight into the compact form: a few milliseconds for a 2 KiB sector that
-//! takes the gadgets 0.7 s.
+//! takes the gadgets 0.7 s. With it come the factors of all constraints, A·w and B·w.
 //!
 //! The circuit is storage-proofs-porep's `StackedCircuit`; [`Generator::partition`] is its outline:
 //!
-//! * [`path`], [`insert`]: paths in the data tree and in the column and replica trees;
+//! * [`path`], [`opening`], [`insert`]: paths in the data tree, and in the column and replica trees;
 //! * [`label`]: the labels of a node in all layers;
 //! * [`sha256`], [`poseidon`]: the hashes, with the intermediate values that the circuit allocates;
 //! * [`element`], [`field`]: field elements as bits, and their arithmetic;
+//! * [`writer`]: what is written;
 //! * [`agreement`]: nothing here is used before it has agreed with the gadgets.
 
 mod agreement;
@@ -15,9 +16,11 @@ mod element;
 mod field;
 mod insert;
 mod label;
+mod opening;
 mod path;
 mod poseidon;
 mod sha256;
+mod writer;
 
 use blstrs::Scalar;
 use ff::Field;
@@ -25,15 +28,19 @@ use rayon::prelude::*;
 
 use crate::{
     c1::{
+        hash::{create_label, in_turn},
         model::{ChallengeProof, ColumnProof, Node},
         shape::{DRG_PARENTS, EXP_PARENTS, Shape, element},
+        vanilla::parent_labels,
     },
-    witness::{CompactWitness, WitnessBuilder},
+    synthesis::Synthesis,
 };
 use element::{ELEMENT_BITS, element_bits};
 use label::LabelHash;
-use path::{DataTree, tree_path, tree_path_aux};
-use poseidon::{POSEIDON_2, POSEIDON_11};
+use opening::{Hashes, Leaf, Opening};
+use path::DataTree;
+use poseidon::{LANES, POSEIDON_2};
+use writer::Writer;
 
 pub(crate) use agreement::agreed;
 
@@ -52,15 +59,19 @@ pub(crate) struct Generator {
     label_hash: LabelHash,
 }
 
-/// A part of a challenge that does not depend on the others' results.
+/// A part of a challenge that can be written once the hashes of the openings are computed.
 #[derive(Clone, Copy)]
 enum Part<'a> {
     /// The data and its path.
     Data(&'a ChallengeProof),
-    /// A parent's column and its path.
-    Parent(&'a ColumnProof),
-    /// The labels of the node itself, the path of its replica, and that of its column.
-    Node(&'a ChallengeProof),
+    /// A parent's column.
+    Parent(&'a Opening<'a>, &'a Hashes),
+    /// The labels of the node.
+    Labels(&'a ChallengeProof),
+    /// The replica's node.
+    Replica(&'a Opening<'a>, &'a Hashes),
+    /// The column of the node itself, whose labels are variables already.
+    Column(&'a Opening<'a>, &'a Hashes),
 }
 
 impl Generator {
@@ -71,45 +82,87 @@ impl Generator {
         built.then(|| Self { data_tree: DataTree::new(), label_hash: LabelHash::new(shape.layers), shape })
     }
 
-    /// The witness of a partition whose proofs passed the checks of its shape. Parallel on the current rayon pool, if that
+    /// The synthesis of a partition whose proofs passed the checks of its shape. Parallel on the current rayon pool, if that
     /// has more than one thread.
-    pub(crate) fn partition(&self, commitments: &Commitments, challenges: &[ChallengeProof]) -> CompactWitness {
-        if rayon::current_num_threads() == 1 {
+    pub(crate) fn partition(&self, commitments: &Commitments, challenges: &[ChallengeProof]) -> Synthesis {
+        let threads = rayon::current_num_threads();
+        if threads == 1 {
             return self.partition_alone(commitments, challenges);
         }
-        let parts: Vec<Part<'_>> = challenges.iter().flat_map(parts).collect();
-        let written = parts.par_iter().map(|&part| {
-            let mut out = WitnessBuilder::default();
-            out.reserve(self.part_aux(part));
-            self.part(&mut out, commitments, part);
-            out
-        });
-        let written: Vec<WitnessBuilder> = written.collect();
         let mut out = self.begin(commitments, challenges);
-        for part in written {
-            out.append(part);
+        // As many at once as there is work for: what is written before its turn takes memory twice.
+        for challenges in challenges.chunks(threads) {
+            let openings: Vec<_> = challenges.iter().flat_map(|proof| self.openings(commitments, proof)).collect();
+            let hashes: Vec<Hashes> = openings.par_chunks(LANES).flat_map_iter(opening::compute).collect();
+            let opened = openings.iter().zip(&hashes).collect::<Vec<_>>();
+            let parts: Vec<Part<'_>> = challenges
+                .iter()
+                .zip(opened.chunks(OPENINGS))
+                .flat_map(|(proof, opened)| parts(proof, opened))
+                .collect();
+            let written: Vec<Writer> = parts
+                .par_iter()
+                .map(|&part| {
+                    let mut out = Writer::default();
+                    out.reserve(self.part_aux(part));
+                    self.part(&mut out, commitments, part);
+                    out
+                })
+                .collect();
+            for part in &written {
+                out.append(part);
+            }
         }
         out.finish()
     }
 
     /// Likewise, on this thread alone.
-    fn partition_alone(&self, commitments: &Commitments, challenges: &[ChallengeProof]) -> CompactWitness {
+    fn partition_alone(&self, commitments: &Commitments, challenges: &[ChallengeProof]) -> Synthesis {
         let mut out = self.begin(commitments, challenges);
-        for part in challenges.iter().flat_map(parts) {
-            self.part(&mut out, commitments, part);
+        for proof in challenges {
+            let openings = self.openings(commitments, proof);
+            let hashes: Vec<Hashes> = openings.chunks(LANES).flat_map(opening::compute).collect();
+            let opened: Vec<_> = openings.iter().zip(&hashes).collect();
+            for part in parts(proof, &opened) {
+                self.part(&mut out, commitments, part);
+            }
         }
         out.finish()
     }
 
+    /// The openings of a challenge: of its parents' columns, of its replica, of its column.
+    fn openings<'a>(&self, commitments: &Commitments, proof: &'a ChallengeProof) -> Vec<Opening<'a>> {
+        let columns = &proof.replica_column_proofs;
+        let node = proof.labeling_proofs[0].node;
+        let label = |layer| {
+            let parents = in_turn(parent_labels(proof, layer));
+            element(&create_label(&commitments.replica_id, layer as u32, node, &parents))
+        };
+        let labels: Vec<Scalar> = (1..=self.shape.layers).map(label).collect();
+        let encoded = labels[labels.len() - 1] + element(proof.comm_d_proofs.leaf());
+        let parent = |proof: &'a ColumnProof| Opening {
+            leaf: Leaf::Column(proof.column.rows.iter().map(element).collect()),
+            path: &proof.inclusion_proof,
+        };
+        let parents = columns.drg_parents.iter().chain(&columns.exp_parents).map(parent);
+        parents
+            .chain([
+                Opening { leaf: Leaf::Node(encoded), path: &proof.comm_r_last_proof },
+                Opening { leaf: Leaf::Column(labels), path: &columns.c_x.inclusion_proof },
+            ])
+            .collect()
+    }
+
     /// A witness with what is common to all challenges, and room for theirs.
-    fn begin(&self, commitments: &Commitments, challenges: &[ChallengeProof]) -> WitnessBuilder {
-        let mut out = WitnessBuilder::default();
+    fn begin(&self, commitments: &Commitments, challenges: &[ChallengeProof]) -> Writer {
+        let mut out = Writer::default();
         out.reserve(self.num_aux(challenges.len()));
         let Commitments { replica_id, comm_d, comm_r } = commitments;
         out.input(Scalar::ONE);
         for (commitment, unpacked) in [(replica_id, true), (comm_d, false), (comm_r, false)] {
             out.num(element(commitment));
             out.input(element(commitment));
+            out.equal(&element(commitment));
             if unpacked {
                 element_bits(&mut out, commitment);
             }
@@ -118,38 +171,41 @@ impl Generator {
         let comm_c = element(challenges[0].replica_column_proofs.c_x.inclusion_proof.root());
         out.num(comm_r_last);
         out.num(comm_c);
-        POSEIDON_2.hash(&mut out, &[comm_c, comm_r_last]);
+        let mut hash = Hashes::new();
+        POSEIDON_2.hash(&[comm_c, comm_r_last], &mut hash);
+        POSEIDON_2.write(&mut out, &[comm_c, comm_r_last], &mut &hash[..]);
+        out.equal(&element(comm_r));
         out
     }
 
-    fn part(&self, out: &mut WitnessBuilder, commitments: &Commitments, part: Part<'_>) {
+    fn part(&self, out: &mut Writer, commitments: &Commitments, part: Part<'_>) {
         match part {
             Part::Data(proof) => {
                 out.num(element(proof.comm_d_proofs.leaf()));
                 self.data_tree.path(out, &proof.comm_d_proofs);
             }
-            Part::Parent(ColumnProof { column, inclusion_proof }) => {
-                let rows: Vec<Scalar> = column.rows.iter().map(element).collect();
-                for &row in &rows {
-                    out.num(row);
+            Part::Parent(opening, hashes) => {
+                if let Leaf::Column(rows) = &opening.leaf {
+                    out.nums(rows);
                 }
-                let hash = column_hash(out, &rows);
-                tree_path(out, hash, inclusion_proof);
+                opening::write(out, opening, hashes);
             }
-            Part::Node(proof) => {
+            Part::Labels(proof) => {
                 let node = proof.labeling_proofs[0].node;
                 out.bits(node, 64);
                 out.input(Scalar::from(node));
-                let labels = self.label_hash.labels(out, &commitments.replica_id, node, proof);
-                let labels: Vec<Scalar> = labels.iter().map(element).collect();
-
-                let encoded = labels[labels.len() - 1] + element(proof.comm_d_proofs.leaf());
-                out.num(encoded);
-                tree_path(out, encoded, &proof.comm_r_last_proof);
-
-                let hash = column_hash(out, &labels);
-                tree_path(out, hash, &proof.replica_column_proofs.c_x.inclusion_proof);
+                out.equal(&Scalar::from(node));
+                self.label_hash.labels(out, &commitments.replica_id, node, proof);
             }
+            Part::Replica(opening, hashes) => {
+                if let Leaf::Node(encoded) = opening.leaf {
+                    out.num(encoded);
+                    // That it is label and data.
+                    out.equal(&encoded);
+                }
+                opening::write(out, opening, hashes);
+            }
+            Part::Column(opening, hashes) => opening::write(out, opening, hashes),
         }
     }
 
@@ -157,14 +213,18 @@ impl Generator {
     pub(crate) fn num_aux(&self, challenges: usize) -> usize {
         let common = 5 + ELEMENT_BITS + POSEIDON_2.num_aux();
         let parents = DRG_PARENTS + EXP_PARENTS;
-        common + challenges * (self.data_aux() + parents * self.parent_aux() + self.node_aux())
+        let parts =
+            self.data_aux() + parents * self.parent_aux() + self.labels_aux() + self.replica_aux() + self.column_aux();
+        common + challenges * parts
     }
 
     fn part_aux(&self, part: Part<'_>) -> usize {
         match part {
             Part::Data(_) => self.data_aux(),
-            Part::Parent(_) => self.parent_aux(),
-            Part::Node(_) => self.node_aux(),
+            Part::Parent(..) => self.parent_aux(),
+            Part::Labels(_) => self.labels_aux(),
+            Part::Replica(..) => self.replica_aux(),
+            Part::Column(..) => self.column_aux(),
         }
     }
 
@@ -173,43 +233,36 @@ impl Generator {
     }
 
     fn parent_aux(&self) -> usize {
-        self.shape.layers + self.opening_aux()
+        self.shape.layers + self.column_aux()
     }
 
-    fn node_aux(&self) -> usize {
-        64 + self.label_hash.num_aux() + 1 + self.tree_path_aux() + self.opening_aux()
+    fn labels_aux(&self) -> usize {
+        64 + self.label_hash.num_aux()
     }
 
-    /// A column's hash and its path.
-    fn opening_aux(&self) -> usize {
-        column_hash_aux(self.shape.layers) + self.tree_path_aux()
+    fn replica_aux(&self) -> usize {
+        1 + opening::path_aux(&self.shape)
     }
 
-    fn tree_path_aux(&self) -> usize {
-        tree_path_aux(self.shape.oct_tree.iter().flatten())
+    fn column_aux(&self) -> usize {
+        opening::column_aux(self.shape.layers) + opening::path_aux(&self.shape)
     }
 }
+
+/// Openings of a challenge.
+const OPENINGS: usize = DRG_PARENTS + EXP_PARENTS + 2;
 
 /// The parts of a challenge in the circuit's order.
-fn parts(proof: &ChallengeProof) -> impl Iterator<Item = Part<'_>> {
-    let columns = &proof.replica_column_proofs;
-    let parents = columns.drg_parents.iter().chain(&columns.exp_parents).map(Part::Parent);
-    [Part::Data(proof)].into_iter().chain(parents).chain([Part::Node(proof)])
-}
-
-/// A column of 2 or 11 labels is one Poseidon hash.
-fn column_hash(out: &mut WitnessBuilder, rows: &[Scalar]) -> Scalar {
-    match rows.len() {
-        2 => POSEIDON_2.hash(out, rows),
-        _ => POSEIDON_11.hash(out, rows),
-    }
-}
-
-fn column_hash_aux(rows: usize) -> usize {
-    match rows {
-        2 => POSEIDON_2.num_aux(),
-        _ => POSEIDON_11.num_aux(),
-    }
+fn parts<'a>(
+    proof: &'a ChallengeProof,
+    opened: &[(&'a Opening<'a>, &'a Hashes)],
+) -> impl Iterator<Item = Part<'a>> + use<'a> {
+    let mut opened: Vec<_> = opened.to_vec();
+    let last = opened.split_off(DRG_PARENTS + EXP_PARENTS);
+    let parents = opened.into_iter().map(|(opening, hashes)| Part::Parent(opening, hashes));
+    let [replica, column] = [0, 1].map(|i| last[i]);
+    let node = [Part::Labels(proof), Part::Replica(replica.0, replica.1), Part::Column(column.0, column.1)];
+    [Part::Data(proof)].into_iter().chain(parents).chain(node)
 }
 
 #[cfg(test)]
@@ -235,7 +288,7 @@ mod tests {
             let (commitments, challenges) = random_partition(&shape, seed);
             let generator = Generator::new(shape).expect("built");
             let alone = generator.partition_alone(&commitments, &challenges);
-            assert_eq!(alone.num_aux(), generator.num_aux(challenges.len()));
+            assert_eq!(alone.witness.num_aux(), generator.num_aux(challenges.len()));
             for threads in [1, 3] {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
                 let parallel = pool.install(|| generator.partition(&commitments, &challenges));

@@ -1,17 +1,14 @@
-//! Paths in the trees: the binary data tree over SHA-256, the column and replica trees over Poseidon.
+//! Paths in the binary data tree over SHA-256, and the end that all paths have.
 
 use blstrs::Scalar;
 
 use super::{
-    element::{ELEMENT_BITS, element_bits, truncated},
-    insert::{insert_2, insert_8},
-    poseidon::{POSEIDON_2, POSEIDON_8},
+    element::{ELEMENT_BITS, digest, element_bits},
+    insert::insert_2,
     sha256::{ELEMENT, Hasher, Layout, fixed, layout, padding},
+    writer::Writer,
 };
-use crate::{
-    c1::{model::MerkleProof, shape::element},
-    witness::WitnessBuilder,
-};
+use crate::c1::{model::MerkleProof, shape::element};
 
 /// The data tree: a node is the hash of two field elements, one block and one of padding.
 pub(super) struct DataTree {
@@ -32,64 +29,36 @@ impl DataTree {
     }
 
     /// From the leaf, which is a variable already, to the root, which is none of the path's own.
-    pub(super) fn path(&self, out: &mut WitnessBuilder, proof: &MerkleProof) {
+    pub(super) fn path(&self, out: &mut Writer, proof: &MerkleProof) {
         let mut current = *proof.leaf();
         for level in proof.levels() {
-            out.bits(level.index as u64, 1);
+            insert_2(out, element(&current), level);
             let sibling = level.hashes[0];
-            out.num(element(&sibling));
             let children = if level.index == 0 { [current, sibling] } else { [sibling, current] };
-            for child in &children {
-                out.num(element(child));
-            }
             for child in &children {
                 element_bits(out, child);
             }
             let mut hasher = Hasher::new();
             hasher.block(out, &self.children, children.map(|child| child.0));
             hasher.block(out, &self.padding, PADDING);
-            current = truncated(hasher.digest());
-            out.num(element(&current));
+            current = digest(out, hasher);
         }
-        position(out, proof);
+        arrival(out, proof, &element(&current));
     }
 }
 
-/// Variables of a path in a tree with levels of these arities.
-pub(super) fn tree_path_aux<'a>(arities: impl IntoIterator<Item = &'a usize>) -> usize {
-    let level = |&arity: &usize| match arity {
-        2 => 1 + 1 + 2 + POSEIDON_2.num_aux(),
-        _ => 3 + 7 + 2 + 20 + POSEIDON_8.num_aux(),
-    };
-    arities.into_iter().map(level).sum()
-}
-
-/// A path in the column tree or the replica tree, from a leaf that is a variable already. Levels are of arity 2 or 8.
-pub(super) fn tree_path(out: &mut WitnessBuilder, leaf: Scalar, proof: &MerkleProof) {
-    let mut current = leaf;
-    for level in proof.levels() {
-        current = match level.hashes.len() {
-            1 => {
-                let children = insert_2(out, current, level);
-                POSEIDON_2.hash(out, &children)
-            }
-            _ => {
-                let children = insert_8(out, current, level);
-                POSEIDON_8.hash(out, &children)
-            }
-        };
-    }
-    position(out, proof);
-}
-
-/// The public input of a path: the leaf's position, which is all the index bits.
-fn position(out: &mut WitnessBuilder, proof: &MerkleProof) {
+/// The end of a path: a public input that is the leaf's position, which is all the index bits, and that the root is the
+/// tree's.
+pub(super) fn arrival(out: &mut Writer, proof: &MerkleProof, root: &Scalar) {
     let (mut position, mut weight) = (0, 1);
     for level in proof.levels() {
         position += weight * level.index as u64;
         weight *= level.hashes.len() as u64 + 1;
     }
-    out.input(Scalar::from(position));
+    let position = Scalar::from(position);
+    out.input(position);
+    out.equal(&position);
+    out.equal(root);
 }
 
 #[cfg(test)]

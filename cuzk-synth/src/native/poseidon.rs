@@ -2,15 +2,24 @@
 //!
 //! The linear layers are never allocated, so an S-box is: its input (a variable of its own, unless it is one of the hash's
 //! inputs), then l^2, l^4 and l^5 plus the key of the next round. The domain tag's first S-box is a constant.
+//!
+//! A hash is computed first, as the list of its variables, and written when its place in the circuit has come: so eight can
+//! be computed at once ([`lanes`]) where the processor has AVX-512 IFMA.
+
+mod lanes;
 
 use std::{array, sync::LazyLock};
 
 use blstrs::Scalar;
+use cuzk_lanes::Backend;
 use ff::Field;
 use filecoin_hashers::{POSEIDON_CONSTANTS_2, POSEIDON_CONSTANTS_8, POSEIDON_CONSTANTS_11};
 
-use super::field::{self, dot, mul_add};
-use crate::witness::WitnessBuilder;
+use super::{
+    field::{self, dot, mul_add},
+    writer::Writer,
+};
+pub(super) use lanes::LANES;
 
 const FULL_ROUNDS: usize = 8;
 
@@ -35,6 +44,8 @@ pub(super) struct Poseidon<const W: usize> {
     mix_fourth: Matrix<W>,
     /// That of each partial round.
     sparse: Vec<Sparse<W>>,
+    /// The same for eight hashes at once.
+    lanes: lanes::Constants<W>,
 }
 
 /// A matrix by columns: row vectors are multiplied with it from the left.
@@ -81,7 +92,8 @@ impl<const W: usize> Poseidon<W> {
         let (first_keys, full_keys) = (full(0), array::from_fn(after));
         let partial_keys = keys[(half + 1) * W..][..partial].to_vec();
         let tag = (domain_tag + first_keys[0]).pow_vartime([5]) + full_keys[0][0];
-        Self { tag, first_keys, full_keys, partial_keys, mix, mix_fourth, sparse }
+        let lanes = lanes::Constants::new(&mix, &mix_fourth, &sparse);
+        Self { tag, first_keys, full_keys, partial_keys, mix, mix_fourth, sparse, lanes }
     }
 
     /// Variables of one hash.
@@ -89,22 +101,44 @@ impl<const W: usize> Poseidon<W> {
         3 * (W - 1) + 4 * W * (FULL_ROUNDS - 1) + 4 * self.sparse.len() + 1
     }
 
-    /// Hashes `W - 1` elements, and writes the variables.
-    pub(super) fn hash(&self, out: &mut WitnessBuilder, inputs: &[Scalar]) -> Scalar {
+    /// Appends the variables of hashes of `W - 1` elements each to `traces`, one for each: the last of each is the hash.
+    pub(super) fn hash_all(&self, inputs: &[impl AsRef<[Scalar]>], traces: &mut [&mut Vec<Scalar>]) {
+        self.hash_all_by(Backend::current(), inputs, traces);
+    }
+
+    fn hash_all_by(&self, backend: Backend, inputs: &[impl AsRef<[Scalar]>], traces: &mut [&mut Vec<Scalar>]) {
+        match backend.checked() {
+            // Eight take as long as two of the others.
+            Backend::Ifma if inputs.len() > 1 => {
+                for (inputs, traces) in inputs.chunks(LANES).zip(traces.chunks_mut(LANES)) {
+                    // SAFETY: the instructions are there.
+                    unsafe { self.hash_lanes(inputs, traces) };
+                }
+            }
+            _ => {
+                for (inputs, trace) in inputs.iter().zip(traces) {
+                    self.hash(inputs.as_ref(), trace);
+                }
+            }
+        }
+    }
+
+    /// Appends the variables of one hash, and returns the hash.
+    pub(super) fn hash(&self, inputs: &[Scalar], trace: &mut Vec<Scalar>) -> Scalar {
         let half = FULL_ROUNDS / 2;
         let mut state = [self.tag; W];
         for i in 1..W {
-            state[i] = s_box(out, inputs[i - 1] + self.first_keys[i], &self.full_keys[0][i]);
+            state[i] = s_box(trace, inputs[i - 1] + self.first_keys[i], &self.full_keys[0][i]);
         }
         state = multiply(&state, &self.mix);
         for round in 1..half {
             for (x, key) in state.iter_mut().zip(&self.full_keys[round]) {
-                *x = allocated_s_box(out, *x, key);
+                *x = allocated_s_box(trace, *x, key);
             }
             state = multiply(&state, if round == half - 1 { &self.mix_fourth } else { &self.mix });
         }
         for (key, sparse) in self.partial_keys.iter().zip(&self.sparse) {
-            state[0] = allocated_s_box(out, state[0], key);
+            state[0] = allocated_s_box(trace, state[0], key);
             let mixed = dot(&state, &sparse.column);
             let first = std::mem::replace(&mut state[0], mixed);
             for (x, factor) in state[1..].iter_mut().zip(&sparse.row) {
@@ -113,35 +147,52 @@ impl<const W: usize> Poseidon<W> {
         }
         for round in half..FULL_ROUNDS - 1 {
             for (x, key) in state.iter_mut().zip(&self.full_keys[round]) {
-                *x = allocated_s_box(out, *x, key);
+                *x = allocated_s_box(trace, *x, key);
             }
             state = multiply(&state, &self.mix);
         }
-        state = state.map(|x| allocated_s_box(out, x, &Scalar::ZERO));
+        state = state.map(|x| allocated_s_box(trace, x, &Scalar::ZERO));
         // Of the last linear layer only the element that is the hash is needed.
         let hash = dot(&state, &self.mix[1]);
-        out.num(hash);
+        trace.push(hash);
+        hash
+    }
+
+    /// Writes a hash of `inputs`, whose variables were computed: they are the first of `computed`, which are taken off.
+    pub(super) fn write(&self, out: &mut Writer, inputs: &[Scalar], computed: &mut &[Scalar]) -> Scalar {
+        let trace = computed.split_off(..self.num_aux()).expect("a hash was computed");
+        out.nums(trace);
+        let (first, rest) = trace.split_at(3 * (W - 1));
+        for ((input, key), &[x2, x4, _]) in inputs.iter().zip(&self.first_keys[1..]).zip(first.as_chunks().0) {
+            let x = input + key;
+            out.products([x, x2, x], [x, x2, x4]);
+        }
+        let (s_boxes, rest) = rest.as_chunks();
+        for &[x, x2, x4, _] in s_boxes {
+            out.equal(&x);
+            out.products([x, x2, x], [x, x2, x4]);
+        }
+        let hash = rest[0];
+        out.equal(&hash);
         hash
     }
 }
 
 /// The fifth power of x, which is no variable itself; x², x⁴ and x⁵ + key are.
 #[inline]
-fn s_box(out: &mut WitnessBuilder, x: Scalar, key: &Scalar) -> Scalar {
+fn s_box(trace: &mut Vec<Scalar>, x: Scalar, key: &Scalar) -> Scalar {
     let x2 = field::mul(&x, &x);
     let x4 = field::mul(&x2, &x2);
     let result = field::mul_add(&x4, &x, key);
-    out.num(x2);
-    out.num(x4);
-    out.num(result);
+    trace.extend([x2, x4, result]);
     result
 }
 
 /// Likewise, of an x that is a variable, too.
 #[inline]
-fn allocated_s_box(out: &mut WitnessBuilder, x: Scalar, key: &Scalar) -> Scalar {
-    out.num(x);
-    s_box(out, x, key)
+fn allocated_s_box(trace: &mut Vec<Scalar>, x: Scalar, key: &Scalar) -> Scalar {
+    trace.push(x);
+    s_box(trace, x, key)
 }
 
 fn multiply<const W: usize>(state: &[Scalar; W], matrix: &Matrix<W>) -> [Scalar; W] {
@@ -174,12 +225,29 @@ mod tests {
     fn check<const W: usize>(poseidon: &Poseidon<W>, published_aux: usize) {
         let seed = rand::random();
         let mut rng = StdRng::seed_from_u64(seed);
-        let random: Vec<Scalar> = (1..W).map(|_| Scalar::random(&mut rng)).collect();
-        for inputs in [random, vec![Scalar::ZERO; W - 1], vec![-Scalar::ONE; W - 1]] {
-            let mut out = WitnessBuilder::default();
-            let hash = poseidon.hash(&mut out, &inputs);
-            assert_eq!(hash, reference(&inputs), "width {W}, seed {seed}");
-            assert_eq!(out.finish().num_aux(), published_aux);
+        let mut inputs = vec![vec![Scalar::ZERO; W - 1], vec![-Scalar::ONE; W - 1]];
+        inputs.extend((0..17).map(|_| (1..W).map(|_| Scalar::random(&mut rng)).collect()));
+        let expected: Vec<Vec<Scalar>> = inputs
+            .iter()
+            .map(|inputs| {
+                let mut trace = Vec::new();
+                assert_eq!(poseidon.hash(inputs, &mut trace), reference(inputs), "width {W}, seed {seed}");
+                assert_eq!(trace.last(), Some(&reference(inputs)));
+                let mut out = Writer::default();
+                assert_eq!(poseidon.write(&mut out, inputs, &mut &trace[..]), reference(inputs));
+                let written = out.finish();
+                assert_eq!(written.witness.num_aux(), published_aux);
+                // As many constraints.
+                assert_eq!(written.rows.map(|rows| (rows.a.len(), rows.b.len())), Some((published_aux, published_aux)));
+                trace
+            })
+            .collect();
+        for backend in Backend::available() {
+            for count in [0, 1, 2, 8, 9, 19] {
+                let mut traces = vec![Vec::new(); count];
+                poseidon.hash_all_by(backend, &inputs[..count], &mut traces.iter_mut().collect::<Vec<_>>());
+                assert!(traces == expected[..count], "width {W}, {count} by {backend:?}, seed {seed}");
+            }
         }
         assert_eq!(poseidon.num_aux(), published_aux);
     }

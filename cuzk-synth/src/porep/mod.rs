@@ -24,8 +24,10 @@ use crate::{
     assignment::Assignment,
     c1::{envelope, model},
     circuit::{CircuitId, SectorSize},
+    compare::Difference,
     error::InputError,
     registered::SealProof,
+    synthesis::Synthesis,
     witness::CompactWitness,
 };
 use request::{agree, check_commitments, check_names, check_replica_id};
@@ -110,13 +112,21 @@ impl PorepTask {
         self.partitions.len()
     }
 
-    /// The witness of partition `k`, computed natively (see [`is_native`]), or else by the circuit's gadgets. Parallel on
-    /// the current rayon pool.
+    /// The witness of partition `k` with A·w and B·w, computed natively (see [`is_native`]), or else without them by the
+    /// circuit's gadgets. Parallel on the current rayon pool.
+    ///
+    /// # Panics
+    /// If there is no partition `k`.
+    pub fn synthesize(&self, k: usize) -> Result<Synthesis, SynthesisError> {
+        self.partitions.synthesize(k)
+    }
+
+    /// The witness alone of [`Self::synthesize`].
     ///
     /// # Panics
     /// If there is no partition `k`.
     pub fn witness(&self, k: usize) -> Result<CompactWitness, SynthesisError> {
-        self.partitions.witness(k)
+        self.synthesize(k).map(|synthesis| synthesis.witness)
     }
 
     /// The same witness, by the circuit's gadgets: what [`Self::witness`] is compared with.
@@ -125,6 +135,18 @@ impl PorepTask {
     /// If there is no partition `k`.
     pub fn witness_by_gadgets(&self, k: usize) -> Result<CompactWitness, SynthesisError> {
         self.partitions.witness_by_gadgets(k)
+    }
+
+    /// Compares what [`Self::synthesize`] makes of partition `k` with the circuit, value by value. Takes as long as the
+    /// circuit's gadgets, and no memory but that of the synthesis.
+    ///
+    /// # Errors
+    /// The first difference.
+    ///
+    /// # Panics
+    /// If there is no partition `k`.
+    pub fn compare_with_circuit(&self, k: usize) -> Result<(), Difference> {
+        self.partitions.compare(k)
     }
 
     /// Witness and constraint values of partition `k` in plain form: what [`Self::witness`] and the recorded matrices are

@@ -10,7 +10,7 @@ use storage_proofs_core::{
     multi_proof::MultiProof,
     proof::ProofScheme,
 };
-use storage_proofs_porep::stacked::{self, ChallengeRequirements, StackedDrg};
+use storage_proofs_porep::stacked::{self, ChallengeRequirements, StackedCircuit, StackedDrg};
 use typenum::Unsigned;
 
 use super::{
@@ -25,17 +25,20 @@ use crate::{
         vanilla::Statement,
     },
     circuit::SectorSize,
+    compare::{Difference, compare},
     error::InputError,
     native::{self, Commitments, Generator},
     registered::SealProof,
+    synthesis::Synthesis,
     witness::CompactWitness,
 };
 
 /// The partitions of a sector, whatever its tree shape.
 pub(super) trait Partitions: Send + Sync {
     fn len(&self) -> usize;
-    fn witness(&self, k: usize) -> Result<CompactWitness, SynthesisError>;
+    fn synthesize(&self, k: usize) -> Result<Synthesis, SynthesisError>;
     fn witness_by_gadgets(&self, k: usize) -> Result<CompactWitness, SynthesisError>;
+    fn compare(&self, k: usize) -> Result<(), Difference>;
     fn assignment(&self, k: usize) -> Result<Assignment, SynthesisError>;
     fn public_inputs(&self, k: usize) -> Result<Vec<Scalar>, VerifyError>;
     fn verify_seal(&self, key: &PreparedVerifyingKey<Bls12>, proof: &[u8]) -> Result<bool, VerifyError>;
@@ -100,15 +103,20 @@ where
         self.challenges.len()
     }
 
-    fn witness(&self, k: usize) -> Result<CompactWitness, SynthesisError> {
+    fn synthesize(&self, k: usize) -> Result<Synthesis, SynthesisError> {
         match generator(self.size, &self.config, &self.params) {
             Some(generator) => Ok(generator.partition(&self.commitments, &self.challenges[k])),
-            None => self.witness_by_gadgets(k),
+            None => self.witness_by_gadgets(k).map(Synthesis::from),
         }
     }
 
     fn witness_by_gadgets(&self, k: usize) -> Result<CompactWitness, SynthesisError> {
         CompactWitness::of_circuit(circuit(&self.public, &self.params, &self.challenges[k])?)
+    }
+
+    fn compare(&self, k: usize) -> Result<(), Difference> {
+        let synthesis = self.synthesize(k).map_err(|error| Difference::Circuit(error.to_string()))?;
+        compare_with(synthesis, circuit(&self.public, &self.params, &self.challenges[k]))
     }
 
     fn assignment(&self, k: usize) -> Result<Assignment, SynthesisError> {
@@ -159,6 +167,16 @@ fn shape<Tree: MerkleTreeTrait>(config: &PoRepConfig, params: &stacked::PublicPa
     }
 }
 
+fn compare_with<Tree>(
+    synthesis: Synthesis,
+    circuit: Result<StackedCircuit<Tree, DefaultPieceHasher>, SynthesisError>,
+) -> Result<(), Difference>
+where
+    Tree: MerkleTreeTrait<Hasher = DefaultTreeHasher> + 'static,
+{
+    compare(synthesis, circuit.map_err(|error| Difference::Circuit(error.to_string()))?)
+}
+
 /// The native generator of the circuit, if it agrees with the circuit's gadgets (see [`native::agreed`]).
 pub(super) fn generator<Tree>(
     size: SectorSize,
@@ -168,8 +186,8 @@ pub(super) fn generator<Tree>(
 where
     Tree: MerkleTreeTrait<Hasher = DefaultTreeHasher> + 'static,
 {
-    native::agreed(size, &shape(config, params), |commitments, challenge| {
+    native::agreed(size, &shape(config, params), |commitments, challenge, native| {
         let public = public_inputs(commitments, None);
-        CompactWitness::of_circuit(circuit(&public, params, std::slice::from_ref(challenge))?)
+        compare_with(native, circuit(&public, params, std::slice::from_ref(challenge)))
     })
 }

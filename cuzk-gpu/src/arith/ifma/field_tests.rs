@@ -1,4 +1,4 @@
-//! Both vector fields against blst: random values, values near 0 and p, and factors beyond p.
+//! The vector field Fq against blst: random values, values near 0 and p, and factors beyond p.
 
 #![allow(
     clippy::undocumented_unsafe_blocks,
@@ -6,10 +6,9 @@
 )]
 
 use blst::*;
-use ff::Field;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
-use super::{Fq, Fr};
+use super::Fq;
 use crate::arith::backend::Backend;
 
 type FqLanes = [blst_fp; 8];
@@ -90,52 +89,11 @@ unsafe fn check_fq() {
     }
 }
 
-#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
-unsafe fn check_fr() {
-    let mut rng = StdRng::seed_from_u64(2);
-    for _ in 0..2000 {
-        let mut random = || -> [blst_fr; 8] {
-            core::array::from_fn(|_| {
-                match rng.gen_range(0..12) {
-                    0 => blstrs::Scalar::ZERO,
-                    1 => blstrs::Scalar::ONE,
-                    2 => -blstrs::Scalar::ONE,
-                    3 => -blstrs::Scalar::from(rng.r#gen::<u64>()),
-                    _ => blstrs::Scalar::random(&mut rng),
-                }
-                .into()
-            })
-        };
-        let (a, b) = (random(), random());
-        let (va, vb) = unsafe { (Fr::from_blst(a.as_ptr()), Fr::from_blst(b.as_ptr())) };
-        let back = |v: Fr| {
-            let mut out = [blst_fr::default(); 8];
-            unsafe { v.to_blst(out.as_mut_ptr()) };
-            out
-        };
-        assert_eq!(back(va), a);
-        assert_eq!(back(Fr::mul(&va, &vb)), map2(&a, &b, blst_fr_mul));
-        assert_eq!(back(Fr::mul(&va.plus::<5>().norm(), &vb)), map2(&a, &b, blst_fr_mul));
-        assert_eq!(back(Fr::sqr_raw(&va).norm()), map2(&a, &a, blst_fr_mul));
-        assert_eq!(back(va.add_raw(vb).norm()), map2(&a, &b, blst_fr_add));
-        assert_eq!(back(va.sub_raw(vb).plus::<4>().cut::<4>().norm()), map2(&a, &b, blst_fr_sub));
-        let plain = unsafe { Fr::plain_from_blst(a.as_ptr()) }.to_words();
-        let plain: [[u64; 8]; 4] = unsafe { core::mem::transmute(plain) };
-        for l in 0..8 {
-            let mut s = blst_scalar::default();
-            unsafe { blst_scalar_from_fr(&mut s, &a[l]) };
-            let words: [u64; 4] = core::array::from_fn(|i| plain[i][l]);
-            assert_eq!(unsafe { core::mem::transmute::<[u64; 4], [u8; 32]>(words) }, s.b);
-        }
-    }
-}
-
 #[test]
 fn fields_agree_with_blst() {
     if Backend::detect() == Backend::Ifma {
         unsafe {
             check_fq();
-            check_fr();
         }
     }
 }

@@ -1,9 +1,8 @@
 //! Eight-lane AVX-512 IFMA arithmetic.
 //!
 //! Everything here carries the AVX-512 target features and is entered through the checked border of the parent module
-//! ([`crate::arith::backend::Backend`]). From bottom to top: [`lane`] (instructions), [`modulus`] (constants), [`mont`] (the
-//! Montgomery product, written once for both fields), [`fq`], [`fq2`], [`fr`]; [`point_field`] (what curves need of a
-//! field), [`batch`] (batched affine addition), [`chunk`] and
+//! ([`crate::arith::backend::Backend`]). From bottom to top: the crate [`cuzk_lanes`] (instructions, constants,
+//! the Montgomery product, [`Fr`]), [`fq`], [`fq2`]; [`point_field`] (what curves need of a field), [`batch`] (batched affine addition), [`chunk`] and
 //! [`tree`] (many sums at once), [`rows`] (tables), [`digits`], [`reduce`]: the [`Engine`] of [`crate::arith::msm`];
 //! [`ntt`] (transforms over Fr).
 //!
@@ -19,19 +18,18 @@ pub mod chunk;
 pub mod digits;
 pub mod fq;
 pub mod fq2;
-pub mod fr;
-pub mod lane;
-pub mod modulus;
-pub mod mont;
 pub mod ntt;
 pub mod point_field;
 pub mod reduce;
 pub mod rows;
 pub mod tree;
 
+pub use cuzk_lanes::{
+    fr::{self, Fr},
+    lane, modulus, mont,
+};
 pub use fq::Fq;
 pub use fq2::Fq2;
-pub use fr::Fr;
 
 use std::ops::Range;
 

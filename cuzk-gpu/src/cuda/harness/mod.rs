@@ -7,7 +7,7 @@ pub mod check;
 pub mod device;
 pub mod program;
 
-use super::{field, msm, ntt, spmv};
+use super::{field, load, msm, ntt, points, prove, spmv};
 
 pub use self::{
     bench::{Bench, Goal, Measurement, time},
@@ -21,7 +21,13 @@ pub const CHECKS: &[&[Check]] = &[
     field::POINT_CHECKS,
     ntt::checks::CHECKS,
     spmv::checks::CHECKS,
+    points::checks::CHECKS,
+    load::checks::CHECKS,
     msm::checks::CHECKS,
+    prove::checks::CHECKS,
+    prove::limits::CHECKS,
+    ntt::at_size::CHECKS,
+    spmv::checks::AT_SIZE,
 ];
 
 /// Every bench.
@@ -31,5 +37,10 @@ pub const BENCHES: &[&[Bench]] = &[
     field::POINT_BENCHES,
     ntt::benches::BENCHES,
     spmv::benches::BENCHES,
+    points::benches::BENCHES,
+    load::benches::BENCHES,
     msm::benches::BENCHES,
+    prove::benches::BENCHES,
+    prove::large::BENCHES,
+    prove::limits::BENCHES,
 ];

@@ -8,10 +8,11 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{BENCHES, CHECKS, Measurement};
 use crate::cuda::{
-    driver::Driver,
+    driver::{DeviceInfo, Driver},
     error::CudaError,
     gpu::Gpu,
     kernels::{Kernels, store},
+    prove,
 };
 
 /// Options of both programs.
@@ -23,13 +24,15 @@ struct Options {
     device: Option<String>,
     json: bool,
     list: bool,
+    lost_context: bool,
 }
 
-const USAGE: &str = "options: [FILTER]... [--seed N] [--device NAME] [--json] [--list]
+const USAGE: &str = "options: [FILTER]... [--seed N] [--device NAME] [--json] [--list] [--lost-context]
   FILTER         run only what has this in its name; several: what has any of them
   --seed N       draw the same inputs again
   --device NAME  ordinal, UUID or PCI address; the first device if absent
   --json         a line of JSON for each measurement (gpu-bench)
+  --lost-context break the device's context on purpose, and check that proofs are right with a new one (gpu-check)
   --list         print the names and run nothing
 Kernels are taken from the folder in CUZK_KERNELS or from `kernels` beside the program, else compiled with NVRTC.";
 
@@ -40,6 +43,15 @@ pub fn check(args: impl Iterator<Item = String>) -> ExitCode {
         if options.list {
             chosen.iter().for_each(|check| println!("{}", check.name));
             return Ok(true);
+        }
+        if options.lost_context {
+            let (info, seed) = device(options)?;
+            let result = prove::checks::lost_context(info, &mut ChaCha8Rng::seed_from_u64(seed));
+            println!(
+                "{}",
+                result.as_ref().map_or_else(|error| format!("FAILED {error}"), |()| "ok     lost context".into())
+            );
+            return Ok(result.is_ok());
         }
         let (gpu, seed) = start(options)?;
         let mut failed = 0;
@@ -106,7 +118,7 @@ fn run(args: impl Iterator<Item = String>, body: impl FnOnce(&Options) -> Result
     }
 }
 
-fn start(options: &Options) -> Result<(Gpu, u64), CudaError> {
+fn device(options: &Options) -> Result<(DeviceInfo, u64), CudaError> {
     let driver = Driver::load()?;
     let names: Vec<_> = options.device.iter().cloned().collect();
     let devices = driver.select(&names)?;
@@ -116,6 +128,11 @@ fn start(options: &Options) -> Result<(Gpu, u64), CudaError> {
     let seed = options.seed.unwrap_or_else(|| OsRng.next_u64());
     // On standard error, so that lines of JSON stay alone.
     eprintln!("{info}, driver for CUDA {}, seed {seed}", driver.version());
+    Ok((info, seed))
+}
+
+fn start(options: &Options) -> Result<(Gpu, u64), CudaError> {
+    let (info, seed) = device(options)?;
     let kernels = match beside_the_program() {
         Some(folder) if std::env::var_os(store::VARIABLE).is_none() => {
             Kernels::new(Some(folder), dirs::cache_dir().map(|d| d.join("cuzk/kernels")))
@@ -138,6 +155,7 @@ impl Options {
             match arg.as_str() {
                 "--json" => options.json = true,
                 "--list" => options.list = true,
+                "--lost-context" => options.lost_context = true,
                 "--seed" => {
                     let value = args.next().ok_or("--seed needs a number")?;
                     options.seed = Some(value.parse().map_err(|e| format!("--seed {value:?}: {e}"))?);
@@ -172,6 +190,7 @@ mod tests {
             device: Some("GPU-1".into()),
             json: true,
             list: false,
+            lost_context: false,
         };
         assert_eq!(options, expected);
         assert!(options.wants("fq/products") && options.wants("curve/g1") && !options.wants("fr/products"));

@@ -8,7 +8,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::{Base, Msm, Plan, Request, Scalars, Selected, Windows, checks::multiples};
+use super::{Base, Msm, Plan, Query, Request, Scalars, Size, Windows, Witness, checks::multiples};
 use crate::{
     arith::{Backend, G1, Table},
     cuda::{
@@ -99,12 +99,12 @@ fn measure(
     (size, n): (&str, usize),
     goal: Option<f64>,
     expected: G1Projective,
-    mut call: impl FnMut(&mut Msm<G1>) -> Result<G1Projective, CudaError>,
+    mut call: impl FnMut(&mut Msm<G1>) -> Result<(), CudaError>,
 ) -> Result<Vec<Measurement>, String> {
     let mut least = f64::INFINITY;
     for run in 0..4 {
         let begin = Instant::now();
-        let sum = call(msm).map_err(|e| e.to_string())?;
+        let sum = call(msm).and_then(|()| msm.sums()).map_err(|e| e.to_string())?[0];
         let seconds = begin.elapsed().as_secs_f64();
         if sum != expected {
             return Err(format!("{name} {size}: a wrong sum"));
@@ -115,7 +115,7 @@ fn measure(
     }
     let mut rows = vec![row(name.to_owned(), size.to_owned(), least, n, goal)];
     msm.trace();
-    call(msm).map_err(|e| e.to_string())?;
+    call(msm).and_then(|()| msm.sums()).map_err(|e| e.to_string())?;
     let stages = msm.stages().map_err(|e| e.to_string())?;
     let pairs = msm.plan().pairs();
     rows.extend(stages.into_iter().map(|(stage, time)| {
@@ -158,9 +158,7 @@ fn full(
         for &(count, tables) in shapes {
             let Some(windows) = Windows::balanced(count, tables) else { continue };
             let request = Request {
-                points: n,
-                scalars: n,
-                bits: 0,
+                queries: vec![Size { points: n, scalars: n, bits: 0 }],
                 streamed: false,
                 tables,
                 workspace: usize::MAX,
@@ -171,7 +169,7 @@ fn full(
             let mut layout = Layout::new();
             let mut msm = Msm::<G1>::new(&stream, plan, &mut layout)?;
             let arena = Arena::new(gpu, &layout, "a bench's workspace")?;
-            let base = Base { points: points.device.all(), len: n };
+            let base = Base { points: points.device.all(), first: 0, len: n };
             let begin = Instant::now();
             msm.fill_tables(&stream, base)?;
             stream.wait()?;
@@ -203,9 +201,7 @@ fn bits(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String> {
         let none = DeviceBuffer::from_host(&stream, &vec![0u32; n / 32], "a bench's bits")?;
         let expected = points.expected(n, |i| Scalar::from(u64::from(words[i / 32] >> (i % 32) & 1)));
         let request = Request {
-            points: n,
-            scalars: 1,
-            bits: n,
+            queries: vec![Size { points: n, scalars: 1, bits: n }],
             streamed: false,
             tables: 1,
             workspace: usize::MAX,
@@ -216,11 +212,11 @@ fn bits(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String> {
         let mut layout = Layout::new();
         let mut msm = Msm::<G1>::new(&stream, plan, &mut layout)?;
         let arena = Arena::new(gpu, &layout, "a bench's workspace")?;
-        let base = Base { points: points.device.all(), len: n };
-        let values = Scalars { words: none.all(), len: 0, montgomery: true };
-        let witness = Selected { mask: None, ones: ones.all(), full: none.all(), values, inputs: 0 };
+        let nothing = none.all().range(..0)?;
+        let witness = Witness { ones: ones.all(), full: none.all(), values: nothing, first_value: 0, montgomery: true };
+        let query = Query { first: 0, len: n, inputs: nothing, mask: None };
         Ok::<_, CudaError>(measure(&mut msm, "msm bits g1", ("130 M, half ones", n), Some(19e-3), expected, |msm| {
-            msm.selected(&stream, &arena, base, witness)
+            msm.mixed(&stream, &arena, points.device.all(), &[query], witness)
         }))
     };
     run().map_err(|e| e.to_string())?

@@ -17,8 +17,8 @@ pub trait DeviceCurve: Curve {
     const POINT_BYTES: usize;
     /// What the names of its kernels end with.
     const SUFFIX: &str;
-    /// The sum of points in XYZZ coordinates, one a group, by the groups' weights.
-    fn fold(sums: &[u8], groups: &[Group]) -> Self::Projective;
+    /// A query's sum: its groups' sums, points in XYZZ coordinates, by the groups' weights.
+    fn fold(sums: &[u8], groups: &[Group], query: usize) -> Self::Projective;
 }
 
 macro_rules! device_curve {
@@ -28,7 +28,7 @@ macro_rules! device_curve {
             const POINT_BYTES: usize = $bytes;
             const SUFFIX: &str = $suffix;
 
-            fn fold(sums: &[u8], groups: &[Group]) -> $Projective {
+            fn fold(sums: &[u8], groups: &[Group], query: usize) -> $Projective {
                 assert_eq!(sums.len(), groups.len() * 2 * $bytes, "one XYZZ point a group");
                 let mut bits: Vec<$point> = Vec::new();
                 let mut add = |bit: usize, point: &$point| {
@@ -38,7 +38,8 @@ macro_rules! device_curve {
                     // SAFETY: references are valid pointers; blst allows the result in place of an operand.
                     unsafe { $add(&mut bits[bit], &bits[bit], point) };
                 };
-                for (bytes, group) in sums.chunks_exact(2 * $bytes).zip(groups) {
+                let all = sums.chunks_exact(2 * $bytes).zip(groups);
+                for (bytes, group) in all.filter(|(_, group)| group.query == query) {
                     // SAFETY: the slice has four elements, which are plain numbers; the read need not be aligned.
                     let [x, y, zz, zzz]: [$field; 4] = unsafe { bytes.as_ptr().cast::<[$field; 4]>().read_unaligned() };
                     // With Z = ZZ as the denominator: x = X ZZ / Z^2, and y = Y ZZZ / Z^3 since ZZ^3 = ZZZ^2.
@@ -89,7 +90,10 @@ mod tests {
         let mut sums = Vec::new();
         let groups: Vec<Group> = weights
             .iter()
-            .map(|&(factor, shift)| Group { source: 0, first: 0, end: 1, bit: ALL, weight: Weight { factor, shift } })
+            .map(|&(factor, shift)| {
+                let weight = Weight { factor, shift };
+                Group { query: 0, source: 0, first: 0, end: 1, bit: ALL, weight }
+            })
             .collect();
         for point in &points {
             // From (X, Y, Z) to (X, Y, Z^2, Z^3).
@@ -117,6 +121,7 @@ mod tests {
                 point * power
             })
             .sum();
-        assert_eq!(G1::fold(&sums, &groups), expected);
+        assert_eq!(G1::fold(&sums, &groups, 0), expected);
+        assert_eq!(G1::fold(&sums, &groups, 1), G1Projective::identity());
     }
 }

@@ -15,12 +15,14 @@ const GROUP_THREADS: u32 = 128;
 /// The functions, loaded.
 #[derive(Debug)]
 pub(super) struct Kernels {
+    pub(super) begin: Function,
     pub(super) digits: Function,
     pub(super) sort_scan: Function,
     pub(super) sort_pass: Function,
     pub(super) bounds: Function,
     pub(super) count_segments: Function,
     pub(super) scan_tiles: Function,
+    pub(super) scan_segments: Function,
     pub(super) place_segments: Function,
     pub(super) cut_segments: Function,
     pub(super) order_starts: Function,
@@ -53,9 +55,31 @@ pub(super) struct Accumulation {
     pub(super) scratch: u64,
     pub(super) sums: u64,
     pub(super) segments: u32,
-    pub(super) per_lane: u32,
     pub(super) stride: u32,
     pub(super) second_stride: u32,
+    pub(super) level: u64,
+    pub(super) part_sums: u64,
+}
+
+/// A pass of the sort.
+#[derive(Clone, Copy)]
+pub(super) struct SortPass<'a> {
+    /// Keys and values.
+    pub(super) from: [DeviceSlice<'a, u32>; 2],
+    /// The same, sorted by the digit.
+    pub(super) to: [DeviceSlice<'a, u32>; 2],
+    /// The most pairs that there may be.
+    pub(super) most: usize,
+    /// Address of the number of pairs.
+    pub(super) count: u64,
+    /// Which digit: 0 is the lowest.
+    pub(super) pass: u32,
+    /// Where each digit begins.
+    pub(super) first: DeviceSlice<'a, u32>,
+    /// 256 words for each tile.
+    pub(super) status: DeviceSlice<'a, u64>,
+    /// Address of a word that is zero.
+    pub(super) ticket: u64,
 }
 
 impl Kernels {
@@ -75,12 +99,14 @@ impl Kernels {
         let sort_pass = gpu.function("sort", "sort_pass")?;
         sort_pass.allow_shared(SORT_SHARED)?;
         Ok(Self {
+            begin: gpu.function("msm_segments", "msm_begin")?,
             digits: gpu.function("msm_digits", "msm_digits")?,
             sort_scan: gpu.function("sort", "sort_scan")?,
             sort_pass,
             bounds: gpu.function("msm_segments", "msm_bounds")?,
             count_segments: gpu.function("msm_segments", "msm_count_segments")?,
             scan_tiles: gpu.function("msm_segments", "msm_scan_tiles")?,
+            scan_segments: gpu.function("msm_segments", "msm_scan_segments")?,
             place_segments: gpu.function("msm_segments", "msm_place_segments")?,
             cut_segments: gpu.function("msm_segments", "msm_cut_segments")?,
             order_starts: gpu.function("msm_segments", "msm_order_starts")?,
@@ -94,30 +120,18 @@ impl Kernels {
         })
     }
 
-    /// One pass of the sort over `n` pairs.
+    /// One pass of the sort.
     ///
     /// # Safety
     /// As [`Function::launch`].
-    #[allow(clippy::too_many_arguments)] // they are the kernel's
-    pub(super) unsafe fn sort_pass(
-        &self,
-        stream: &Stream,
-        [keys_in, values_in]: [DeviceSlice<'_, u32>; 2],
-        [keys_out, values_out]: [DeviceSlice<'_, u32>; 2],
-        n: usize,
-        pass: u32,
-        counts: DeviceSlice<'_, u32>,
-        status: DeviceSlice<'_, u64>,
-        ticket: DeviceSlice<'_, u32>,
-    ) -> Result<(), CudaError> {
-        let tiles = n.div_ceil(plan::SORT_TILE);
-        status.range(..tiles * 256)?.fill_bytes(stream, 0)?;
-        ticket.fill_bytes(stream, 0)?;
-        let args = Args::new().slice(keys_in).slice(values_in).slice(keys_out).slice(values_out);
-        let args = args.value(n as u32).value(8 * pass).value(counts.address() + u64::from(pass) * 1024);
-        let grid = Grid::new(tiles as u32, SORT_THREADS).with_shared(SORT_SHARED);
+    pub(super) unsafe fn sort_pass(&self, stream: &Stream, pass: SortPass<'_>) -> Result<(), CudaError> {
+        let tiles = pass.most.div_ceil(plan::SORT_TILE);
+        pass.status.range(..tiles * 256)?.fill_bytes(stream, 0)?;
+        let args = Args::new().slice(pass.from[0]).slice(pass.from[1]).slice(pass.to[0]).slice(pass.to[1]);
+        let args = args.value(pass.count).value(8 * pass.pass).slice(pass.first).slice(pass.status).value(pass.ticket);
+        let grid = Grid::new(tiles.max(1) as u32, SORT_THREADS).with_shared(SORT_SHARED);
         // SAFETY: the caller's promise.
-        unsafe { self.sort_pass.launch(stream, grid, &args.slice(status).slice(ticket)) }
+        unsafe { self.sort_pass.launch(stream, grid, &args) }
     }
 
     /// Sums of segments; `blocks` blocks of the affine kernel.
@@ -134,8 +148,10 @@ impl Kernels {
             a.longer,
             a.scratch,
             a.sums,
-            pair(a.segments, a.per_lane),
-            pair(a.stride, a.second_stride),
+            pair(a.segments, a.stride),
+            u64::from(a.second_stride),
+            a.level,
+            a.part_sums,
         ]);
         let affine = Grid::new(blocks as u32, 32 * plan::ACCUMULATE_WARPS as u32).with_shared(RING);
         let (function, grid) = match &self.accumulate {

@@ -4,7 +4,7 @@
 //! affine coordinates, many at once; buckets are reduced to a few hundred points, which the CPU folds. The ones of a
 //! compact witness are listed, dealt to many segments and added up by the same kernel.
 //!
-//! * [`windows`], [`plan`], [`reduction`]: what will be done and what it needs. Pure;
+//! * [`windows`], [`plan`], [`workspace`], [`reduction`]: what will be done and what it needs. Pure;
 //! * [`run`]: a plan's work in a stream; [`kernels`]: its launches;
 //! * [`fold`]: the last sums, on the CPU;
 //! * [`checks`], [`benches`]: for the harness.
@@ -17,10 +17,11 @@ pub mod plan;
 pub mod reduction;
 pub mod run;
 pub mod windows;
+pub mod workspace;
 
 pub use self::{
     fold::DeviceCurve,
-    plan::{Plan, Request},
-    run::{Base, Msm, Scalars, Selected},
+    plan::{Plan, Request, Size},
+    run::{Base, Msm, Query, Scalars, Unfolded, Witness},
     windows::Windows,
 };

@@ -18,6 +18,8 @@ const RADIX_BITS: u32 = 3;
 /// Points in the pool whose plain sum is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
+    /// The query whose sum it is part of.
+    pub query: usize,
     /// The first.
     pub source: u32,
     /// How many; a power of two.
@@ -29,6 +31,8 @@ pub struct Run {
 /// Points in the pool of which number i counts (i 2^shift + 2^base) times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Set {
+    /// The query whose sum it is part of.
+    pub query: usize,
     /// The first.
     pub source: u32,
     /// How many; a power of two.
@@ -75,6 +79,8 @@ pub struct Step {
 /// A sum made by one block: as `msm_group` in the kernels, with its weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
+    /// The query whose sum it is part of.
+    pub query: usize,
     /// The first point.
     pub source: u32,
     /// Of the numbers that count, the first that is added.
@@ -102,7 +108,7 @@ pub struct Reduction {
 }
 
 impl Reduction {
-    /// The weighted sum of `sets` and `runs`. Points of the pool from `used` on are free.
+    /// The weighted sums of each query's `sets` and `runs`. Points of the pool from `used` on are free.
     pub fn plan(mut sets: Vec<Set>, mut runs: Vec<Run>, used: u32) -> Self {
         let mut plan = Self { pool: used, ..Self::default() };
         let left = |sets: &[Set], runs: &[Run]| {
@@ -113,12 +119,15 @@ impl Reduction {
         }
         for set in &sets {
             for bit in 0..set.len.trailing_zeros() {
-                plan.group(set.source, set.len / 2, bit, Weight { factor: 1, shift: set.shift + bit });
+                let weight = Weight { factor: 1, shift: set.shift + bit };
+                plan.groups(set.len / 2, Group { query: set.query, source: set.source, first: 0, end: 0, bit, weight });
             }
-            plan.group(set.source, set.len, ALL, Weight { factor: 1, shift: set.base });
+            let weight = Weight { factor: 1, shift: set.base };
+            plan.groups(set.len, Group { query: set.query, source: set.source, first: 0, end: 0, bit: ALL, weight });
         }
         for run in &runs {
-            plan.group(run.source, run.len, ALL, run.weight);
+            let (query, source, weight) = (run.query, run.source, run.weight);
+            plan.groups(run.len, Group { query, source, first: 0, end: 0, bit: ALL, weight });
         }
         plan
     }
@@ -137,7 +146,12 @@ impl Reduction {
             for column in 1..RADIX {
                 let len = set.len / (RADIX * RADIX);
                 let source = job(set.source + column, RADIX * RADIX, true, len);
-                columns.push(Run { source, len, weight: Weight { factor: column, shift: set.shift } });
+                columns.push(Run {
+                    query: set.query,
+                    source,
+                    len,
+                    weight: Weight { factor: column, shift: set.shift },
+                });
             }
             set.source = job(set.source, RADIX, false, set.len / RADIX);
             set.len /= RADIX;
@@ -152,10 +166,10 @@ impl Reduction {
         self.steps.push(step);
     }
 
-    fn group(&mut self, source: u32, numbers: u32, bit: u32, weight: Weight) {
+    /// Groups of at most [`GROUP_PART`] of `numbers` points, else like `group`.
+    fn groups(&mut self, numbers: u32, group: Group) {
         for first in (0..numbers).step_by(GROUP_PART as usize) {
-            let end = numbers.min(first + GROUP_PART);
-            self.groups.push(Group { source, first, end, bit, weight });
+            self.groups.push(Group { first, end: numbers.min(first + GROUP_PART), ..group });
         }
     }
 }
@@ -193,10 +207,17 @@ mod tests {
             (0..lens.iter().sum::<u64>()).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40).collect();
         let sources: Vec<u64> = lens.iter().scan(0, |sum, len| Some(std::mem::replace(sum, *sum + len))).collect();
         let sets: Vec<Set> = (0..3)
-            .map(|i| Set { source: sources[i] as u32, len: lens[i] as u32, shift: 7 * i as u32, base: 7 * i as u32 })
+            .map(|i| Set {
+                query: 0,
+                source: sources[i] as u32,
+                len: lens[i] as u32,
+                shift: 7 * i as u32,
+                base: 7 * i as u32,
+            })
             .collect();
         let runs: Vec<Run> = (3..5)
             .map(|i| Run {
+                query: 0,
                 source: sources[i] as u32,
                 len: lens[i] as u32,
                 weight: Weight { factor: i as u32, shift: 1 },

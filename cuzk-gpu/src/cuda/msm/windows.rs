@@ -95,26 +95,22 @@ impl Windows {
         self.sets().map(|(buckets, _)| buckets as usize).sum()
     }
 
-    /// Bits of a key, which is the number of a bucket.
-    pub fn key_bits(&self) -> u32 {
-        usize::BITS - (self.buckets() - 1).leading_zeros()
-    }
-
-    /// Passes of the sort over all keys.
-    pub fn passes(&self) -> u32 {
-        self.key_bits().div_ceil(8).max(1)
-    }
-
-    /// The windows as the digit kernel takes them (`msm_windows`), for tables of `points` points.
-    pub fn kernel_argument(&self, points: usize) -> [u32; 1 + 3 * MAX_WINDOWS] {
-        let first_bucket: Vec<u32> =
+    /// The windows as the digit kernel takes them (`msm_windows`), for tables of `points` points, of which the first one is
+    /// point `first_point`, and buckets from `first_bucket` on.
+    pub fn kernel_argument(
+        &self,
+        points: usize,
+        first_point: usize,
+        first_bucket: usize,
+    ) -> [u32; 1 + 3 * MAX_WINDOWS] {
+        let set_buckets: Vec<u32> =
             self.sets().scan(0, |sum, (buckets, _)| Some(std::mem::replace(sum, *sum + buckets))).collect();
         let mut words = [0; 1 + 3 * MAX_WINDOWS];
         words[0] = self.count as u32;
         for (j, window) in self.iter().enumerate() {
             words[1 + j] = window.width;
-            words[1 + MAX_WINDOWS + j] = first_bucket[window.set];
-            words[1 + 2 * MAX_WINDOWS + j] = (window.table * points) as u32;
+            words[1 + MAX_WINDOWS + j] = first_bucket as u32 + set_buckets[window.set];
+            words[1 + 2 * MAX_WINDOWS + j] = (first_point + window.table * points) as u32;
         }
         words
     }
@@ -131,7 +127,7 @@ mod tests {
         assert_eq!(widths(13, 13), Some(vec![20]));
         assert_eq!(widths(12, 1), Some([vec![21; 9], vec![22; 3]].concat()));
         assert_eq!(widths(10, 1), None, "26 bits are too wide");
-        assert_eq!(Windows::balanced(11, 4).map(|w| (w.buckets(), w.key_bits())), Some((1 << 24, 24)));
+        assert_eq!(Windows::balanced(11, 4).map(|w| w.buckets()), Some(1 << 24));
     }
 
     #[test]

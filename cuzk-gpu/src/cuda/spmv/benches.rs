@@ -56,8 +56,9 @@ fn measure(gpu: &Gpu, r1cs: &R1cs, w: &CompactWitness) -> Result<Vec<Measurement
     for (matrix, name) in [(&r1cs.a, "A·w"), (&r1cs.b, "B·w")] {
         let entries = matrix.num_entries() as f64;
         let matrix = DeviceMatrix::new(&stream, r1cs, matrix)?;
-        let seconds =
-            time(&stream, 3, || spmv.multiply(&stream, &arena, (&matrix, &coefficients), &region, (&out, log_n)))?;
+        let seconds = time(&stream, 3, || {
+            spmv.multiply(&stream, (&matrix, &coefficients), (&arena, &region), (&arena, &out, log_n))
+        })?;
         out.check(&stream, &arena, name)?;
         rows.push(row(name, seconds, entries, "entries"));
     }

@@ -26,12 +26,12 @@ pub struct Coefficients(DeviceBuffer<Element>);
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct RawMatrix {
-    starts: u64,
-    columns: u64,
-    values: u64,
-    coefficients: u64,
-    rows: u32,
-    unused: u32,
+    pub(super) starts: u64,
+    pub(super) columns: u64,
+    pub(super) values: u64,
+    pub(super) coefficients: u64,
+    pub(super) rows: u32,
+    pub(super) unused: u32,
 }
 
 // SAFETY: integers without padding between them.
@@ -45,6 +45,11 @@ impl Coefficients {
     pub fn new(stream: &Stream, r1cs: &R1cs) -> Result<Self, CudaError> {
         let elements: Vec<Element> = r1cs.coefficients.iter().map(montgomery).collect();
         DeviceBuffer::from_host(stream, &elements, "the coefficients of a circuit").map(Self)
+    }
+
+    /// Where they are.
+    pub(super) fn address(&self) -> u64 {
+        self.0.all().address()
     }
 }
 
@@ -82,15 +87,20 @@ impl DeviceMatrix {
             starts: self.starts.all().address(),
             columns: self.columns.all().address(),
             values: self.values.all().address(),
-            coefficients: coefficients.0.all().address(),
+            coefficients: coefficients.address(),
             rows: self.num_rows() as u32,
             unused: 0,
         }
     }
 }
 
+/// Bytes of a matrix.
+pub fn bytes(rows: usize, entries: usize) -> usize {
+    4 * (rows + 1) + 6 * entries
+}
+
 /// Whether all indexes of a matrix are of its circuit.
-fn check(r1cs: &R1cs, matrix: &Matrix) -> Result<(), String> {
+pub(super) fn check(r1cs: &R1cs, matrix: &Matrix) -> Result<(), String> {
     let ascending = matrix.starts.windows(2).all(|pair| pair[0] <= pair[1]);
     let entries = matrix.columns.len();
     let whole = matrix.starts.first() == Some(&0) && matrix.starts.last().is_some_and(|&end| end as usize == entries);

@@ -1,14 +1,14 @@
 //! The product of a matrix with the witness.
 
 use super::{
-    matrix::{Coefficients, DeviceMatrix},
-    witness::{Expand, WitnessRegion},
+    matrix::{Coefficients, DeviceMatrix, RawMatrix},
+    witness::{Expand, RawWitness, WitnessRegion},
 };
 use crate::cuda::{
     arena::Arena,
     error::CudaError,
     launch::{Args, Function, Grid},
-    ntt::{PlanesRegion, plan::padded_len},
+    ntt::{PlanesRegion, plan::padded_len, planes::RawPlanes},
     stream::Stream,
 };
 
@@ -38,10 +38,9 @@ impl Spmv {
     pub fn multiply(
         &self,
         stream: &Stream,
-        arena: &Arena,
         (matrix, coefficients): (&DeviceMatrix, &Coefficients),
-        witness: &WitnessRegion,
-        (out, log_n): (&PlanesRegion, u32),
+        (witness_arena, witness): (&Arena, &WitnessRegion),
+        (arena, out, log_n): (&Arena, &PlanesRegion, u32),
     ) -> Result<(), CudaError> {
         if matrix.num_rows() > 1 << log_n || matrix.num_columns() != witness.num_variables() {
             let what = format!(
@@ -53,10 +52,29 @@ impl Spmv {
             return Err(stream.gpu().misuse(what));
         }
         out.clear(stream, arena)?;
-        let args = Args::new().value(matrix.raw(coefficients)).value(witness.raw(arena)?).value(out.raw(arena)?);
-        let grid = Grid::cover(padded_len(log_n), 256);
+        let (witness, out) = (witness.raw(witness_arena)?, out.raw(arena)?);
         // SAFETY: the matrix was checked when it was copied, its columns are the witness' variables, and the planes
-        // have a word for each 32 threads.
-        unsafe { self.multiply.launch(stream, grid, &args) }
+        // have a word for each 32 rows of the padded domain.
+        unsafe { self.launch(stream, matrix.raw(coefficients), witness, out, padded_len(log_n)) }
+    }
+
+    /// Queues the product of some rows with the witness, into planes from their first row on; zeros up to `len` rows.
+    ///
+    /// # Safety
+    /// The entries are of variables and coefficients that are there, and the planes have a word for each 32 of the rows.
+    ///
+    /// # Errors
+    /// What the driver reports.
+    pub(super) unsafe fn launch(
+        &self,
+        stream: &Stream,
+        rows: RawMatrix,
+        witness: RawWitness,
+        out: RawPlanes,
+        len: usize,
+    ) -> Result<(), CudaError> {
+        let args = Args::new().value(rows).value(witness).value(out);
+        // SAFETY: the caller's promise.
+        unsafe { self.multiply.launch(stream, Grid::cover(len, 256), &args) }
     }
 }

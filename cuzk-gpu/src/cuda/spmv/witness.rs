@@ -1,7 +1,6 @@
 //! The compact witness on a device: for each 32 columns of the constraint matrices which are 1, which are full
 //! values, and how many full values come before, so that a column is looked up with one load of 16 bytes.
 
-use blstrs::Scalar;
 use cuzk_synth::{bitmap::Bitmap, witness::CompactWitness};
 
 use crate::cuda::{
@@ -23,9 +22,10 @@ pub struct WitnessRegion {
     num_aux: usize,
     ones: Region<u32>,
     full: Region<u32>,
+    /// Public inputs, then the full values of auxiliary variables.
+    values: Region<Element>,
     groups: Region<[u32; 4]>,
     totals: Region<u32>,
-    values: Region<Element>,
 }
 
 /// `struct witness` of `kernels/spmv.cu`.
@@ -57,10 +57,30 @@ impl WitnessRegion {
             // Bitmaps come in words of 64 bits.
             ones: layout.add(2 * num_aux.div_ceil(64)),
             full: layout.add(2 * num_aux.div_ceil(64)),
+            values: layout.add(capacity),
             groups: layout.add(groups),
             totals: layout.add(groups.div_ceil(BLOCK)),
-            values: layout.add(capacity),
         }
+    }
+
+    /// Which auxiliary variables are 1, in words of 32.
+    pub fn ones(&self) -> Region<u32> {
+        self.ones
+    }
+
+    /// Which are neither 0 nor 1.
+    pub fn full(&self) -> Region<u32> {
+        self.full
+    }
+
+    /// Public inputs, then the values of the variables in [`Self::full`], in order.
+    pub fn values(&self) -> Region<Element> {
+        self.values
+    }
+
+    /// Number of public inputs.
+    pub fn num_inputs(&self) -> usize {
+        self.num_inputs
     }
 
     /// Number of variables, public inputs included.
@@ -73,7 +93,9 @@ impl WitnessRegion {
     /// # Errors
     /// The arena is not of this layout.
     pub fn raw(&self, arena: &Arena) -> Result<RawWitness, CudaError> {
-        Ok(RawWitness { groups: arena.slice(self.groups)?.address(), full: arena.slice(self.values)?.address() })
+        // ONE is looked up as a bit.
+        let full = arena.slice(self.values)?.range(1..)?.address();
+        Ok(RawWitness { groups: arena.slice(self.groups)?.address(), full })
     }
 
     /// Copies a witness to the device, and waits.
@@ -134,10 +156,9 @@ impl Expand {
     }
 }
 
-/// Full values in order of columns: public inputs but ONE, then the auxiliary ones.
+/// Public inputs, then the full values of auxiliary variables.
 fn full_values(witness: &CompactWitness) -> Vec<Element> {
-    let inputs: &[Scalar] = witness.inputs().get(1..).unwrap_or(&[]);
-    inputs.iter().chain(witness.scalars()).map(montgomery).collect()
+    witness.inputs().iter().chain(witness.scalars()).map(montgomery).collect()
 }
 
 fn half_words(bitmap: &Bitmap) -> Vec<u32> {
@@ -146,6 +167,8 @@ fn half_words(bitmap: &Bitmap) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
+    use blstrs::Scalar;
+
     use super::*;
 
     #[test]
@@ -153,7 +176,7 @@ mod tests {
         let [five, six, seven] = [5, 6, 7].map(Scalar::from);
         let zero_one = [Scalar::from(0), Scalar::from(1)];
         let witness = CompactWitness::from_plain(vec![zero_one[1], five], [zero_one[0], six, zero_one[1], seven]);
-        assert_eq!(full_values(&witness), [five, six, seven].map(|v| montgomery(&v)));
+        assert_eq!(full_values(&witness), [zero_one[1], five, six, seven].map(|v| montgomery(&v)));
         assert_eq!(half_words(witness.ones()), [0b0100, 0]);
         assert_eq!(half_words(witness.full()), [0b1010, 0]);
     }

@@ -1,7 +1,7 @@
 //! SHA-256 as the circuit computes it (FIPS 180-4, in the arrangement of bellpepper's gadget), over words of two kinds.
 //!
 //! [`compress`] is written once. Over [`symbolic`] words, whose bits are constants or variables, it finds out which bits of
-//! which intermediate words the circuit allocates: a [`Layout`]. Over [`concrete`] words it computes the values and writes
+//! which intermediate words the circuit allocates, and what the factors of their constraints are: a [`Layout`]. Over [`concrete`] words it computes the values and writes
 //! them as a layout says. A layout depends on the constant bits of a block alone, and there are few kinds of blocks.
 
 mod concrete;
@@ -157,7 +157,7 @@ mod tests {
     use sha2::{Digest, Sha256};
 
     use super::*;
-    use crate::witness::WitnessBuilder;
+    use crate::native::writer::Writer;
 
     #[test]
     fn digests_are_those_of_another_implementation() {
@@ -167,7 +167,7 @@ mod tests {
         let free = layout(false, [ELEMENT; 2]);
         for blocks in 0..20 {
             let (mut hasher, mut reference) = (Hasher::new(), Sha256::new());
-            let mut out = WitnessBuilder::default();
+            let mut out = Writer::default();
             for _ in 0..blocks {
                 let block: [[u8; 32]; 2] = rng.r#gen();
                 hasher.block(&mut out, &free, block);
@@ -175,7 +175,7 @@ mod tests {
             }
             hasher.block(&mut out, &free, padding(64 * blocks));
             assert_eq!(hasher.digest(), <[u8; 32]>::from(reference.finalize()), "seed {seed}, {blocks} blocks");
-            assert_eq!(out.finish().num_aux(), (usize::from(blocks) + 1) * free.aux);
+            assert_eq!(out.finish().witness.num_aux(), (usize::from(blocks) + 1) * free.aux);
         }
     }
 

@@ -1,12 +1,14 @@
 //! Full scalars: from digits to the sum of every bucket.
 
-use super::{Base, Call, Msm, Scalars};
+use super::{Call, Msm};
 use crate::cuda::{
     Args, CudaError, DeviceSlice, Grid,
     msm::{
         fold::DeviceCurve,
-        kernels::Accumulation,
-        plan::{self, Word},
+        kernels::{Accumulation, SortPass},
+        plan,
+        windows::MAX_WINDOWS,
+        workspace::{MAX_PASSES, Word},
     },
 };
 
@@ -19,162 +21,171 @@ struct Input<'a> {
 }
 
 impl<C: DeviceCurve> Msm<C> {
+    /// Pairs of as many scalars as the state lists for the query; `lists` are the numbers of their values and points.
+    pub(super) fn digits(
+        &self,
+        call: &Call<'_>,
+        query: usize,
+        windows: [u32; 1 + 3 * MAX_WINDOWS],
+        (words, montgomery): (DeviceSlice<'_, u32>, bool),
+        lists: Option<[DeviceSlice<'_, u32>; 2]>,
+    ) -> Result<(), CudaError> {
+        let Call { stream, arena } = *call;
+        let [keys, values] = self.ends(call, 0)?;
+        let [value_list, point_list] = lists.map_or([0, 0], |lists| lists.map(|list| list.address()));
+        let args = Args::new().slice(words).value(query as u32).value(u32::from(montgomery));
+        let args = args.value(value_list).value(point_list).value(windows).value(self.plan.passes());
+        let args = args.slice(keys).slice(values).slice(arena.slice(self.workspace.counts)?);
+        let args = args.slice(arena.slice(self.workspace.state)?);
+        let scalars = self.plan.request.queries[query].scalars;
+        let blocks = scalars.div_ceil(256).clamp(1, 8 * self.plan.request.sms) as u32;
+        // SAFETY: the caller has checked that no more are listed than planned for, with values and points for each.
+        unsafe { self.kernels.digits.launch(stream, Grid::new(blocks, 256), &args) }
+    }
+
+    /// Where the pairs are before a pass of the sort. The passes go to and fro, so that they end in `sorted`.
+    fn ends<'a>(&self, call: &Call<'a>, pass: u32) -> Result<[DeviceSlice<'a, u32>; 2], CudaError> {
+        let last = (self.plan.passes() - pass).is_multiple_of(2);
+        let [keys, values] = if last { self.workspace.sorted } else { self.workspace.unsorted };
+        Ok([call.arena.slice(keys)?, call.arena.slice(values)?])
+    }
+
     /// Sums of all buckets, to the pool from point `target` on.
-    pub(super) fn bucket_sums(
+    pub(super) fn sort_and_add(
         &mut self,
         call: &Call<'_>,
-        base: Base<'_>,
-        scalars: Scalars<'_>,
-        lists: Option<[DeviceSlice<'_, u32>; 2]>,
+        points: DeviceSlice<'_, u8>,
         target: usize,
     ) -> Result<(), CudaError> {
         let Call { stream, arena } = *call;
-        let (gpu, windows) = (stream.gpu(), self.plan.windows.clone());
-        let (n, buckets) = (scalars.len, windows.buckets());
+        let (pairs, passes) = (self.plan.pairs(), self.plan.passes());
         let pool = arena.slice(self.workspace.pool)?.range(target * C::POINT_BYTES..)?;
-        if n == 0 {
-            return pool.range(..buckets * C::POINT_BYTES)?.fill_bytes(stream, 0);
-        }
-        if n > self.plan.request.scalars || (lists.is_none() && (n > base.len || scalars.words.len() < 8 * n)) {
-            let what = format!("{n} scalars for {} points, planned for {}", base.len, self.plan.request.scalars);
-            return Err(gpu.misuse(what));
-        }
-        let pairs = n * windows.count();
         let counts = arena.slice(self.workspace.counts)?;
-        let slices = |regions: [_; 2]| -> Result<[DeviceSlice<'_, u32>; 2], CudaError> {
-            Ok([arena.slice(regions[0])?, arena.slice(regions[1])?])
-        };
-        let (sorted, unsorted) = (slices(self.workspace.sorted)?, slices(self.workspace.unsorted)?);
-        let passes = windows.passes();
-        // The passes go to and fro, so that they end in `sorted`.
-        let ends = |pass: u32| if (passes - pass).is_multiple_of(2) { sorted } else { unsorted };
-        counts.fill_bytes(stream, 0)?;
-        let [scalar_list, point_list] = lists.map_or([0, 0], |lists| lists.map(|list| list.address()));
-        let args = Args::new().slice(scalars.words).value(n as u32).value(u32::from(scalars.montgomery));
-        let args = args.value(scalar_list).value(point_list).value(windows.kernel_argument(base.len)).value(passes);
-        let args = args.slice(ends(0)[0]).slice(ends(0)[1]).slice(counts);
-        let blocks = n.div_ceil(256).min(8 * self.plan.request.sms) as u32;
-        // SAFETY: scalars, lists and tables are inside of their buffers (checked above and by the caller), and the pairs
-        // are not more than planned for; so for all launches below.
+        let count = self.word(arena, Word::Pairs)?;
+        let [keys, values] = self.ends(call, passes)?;
+        let start = arena.slice(self.workspace.bounds[0])?;
+        // SAFETY: the pairs are not more than planned for, and their buffers have that size.
         unsafe {
-            self.kernels.digits.launch(stream, Grid::new(blocks, 256), &args)?;
-            self.mark(call, "digits")?;
             self.kernels.sort_scan.launch(stream, Grid::new(passes, 256), &Args::new().slice(counts))?;
             for pass in 0..passes {
-                let (status, ticket) = (arena.slice(self.workspace.status)?, self.word(arena, Word::Ticket)?);
-                self.kernels.sort_pass(stream, ends(pass), ends(pass + 1), pairs, pass, counts, status, ticket)?;
+                self.kernels.sort_pass(
+                    stream,
+                    SortPass {
+                        from: self.ends(call, pass)?,
+                        to: self.ends(call, pass + 1)?,
+                        most: pairs,
+                        count,
+                        pass,
+                        first: counts.range(256 * pass as usize..)?,
+                        status: arena.slice(self.workspace.status)?,
+                        ticket: self.word(arena, Word::Ticket(pass as usize))?,
+                    },
+                )?;
             }
             self.mark(call, "sort")?;
-            let start = arena.slice(self.workspace.bounds[0])?;
-            let args = Args::new().slice(sorted[0]).value(pairs as u32).value(buckets as u32).slice(start);
+            let args = Args::new().slice(keys).value(count).value(self.plan.buckets() as u32).slice(start);
             self.kernels.bounds.launch(stream, Grid::cover(pairs + 1, 256), &args)?;
         }
-        let start = arena.slice(self.workspace.bounds[0])?.range(..buckets + 1)?;
-        let mut input = Input { points: base.points.address(), index: sorted[1].address(), start };
-        let mut cap = self.plan.cap;
-        for level in 0.. {
-            let Some(first_segment) = self.add_up(call, input, cap, level, pool)? else { break };
+        let mut input = Input { points: points.address(), index: values.address(), start };
+        for level in 0..self.plan.levels() {
+            self.add_up(call, input, level, pool)?;
             // What was cut is added up again, part by part.
             input = Input {
                 points: arena.slice(self.workspace.parts[level % 2])?.address(),
                 index: 0,
-                start: first_segment,
+                start: arena.slice(self.workspace.bounds[1 + level % 2])?,
             };
-            cap = plan::MAX_LENGTH;
         }
         Ok(())
     }
 
-    /// Sums of segments: of whole buckets, to `pool`, if none is longer than the cap. Else of their parts; returns where
-    /// each bucket's parts begin.
-    fn add_up<'a>(
+    /// Sums of segments: of whole buckets, to `pool`, if none is longer than the cap; else of their parts, to be added up
+    /// on the next level.
+    fn add_up(
         &mut self,
-        call: &Call<'a>,
+        call: &Call<'_>,
         input: Input<'_>,
-        cap: u32,
         level: usize,
         pool: DeviceSlice<'_, u8>,
-    ) -> Result<Option<DeviceSlice<'a, u32>>, CudaError> {
+    ) -> Result<(), CudaError> {
         let Call { stream, arena } = *call;
-        let buckets = self.plan.windows.buckets();
+        let buckets = self.plan.buckets();
+        let cap = if level == 0 { self.plan.cap } else { plan::MAX_LENGTH };
+        // A later level has the parts of the one before.
+        let most =
+            if level == 0 { self.plan.max_segments() } else { buckets + self.plan.max_segments() / cap as usize };
         let tiles = arena.slice(self.workspace.tiles[0])?.range(..buckets.div_ceil(plan::SCAN_TILE))?;
-        let found = arena.slice(self.workspace.words)?.range(Word::Longest as usize..=Word::Segments as usize)?;
-        let longest = self.word(arena, Word::Longest)?;
-        let total = self.word(arena, Word::Segments)?;
-        found.fill_bytes(stream, 0)?;
-        let grid = Grid::new(tiles.len() as u32, 256);
+        let state = self.word(arena, Word::Level(level))?;
+        let count = self.word(arena, Word::LevelSegments(level))?;
+        let first_segment = arena.slice(self.workspace.bounds[1 + level % 2])?;
+        let [starts, keys, numbers, keys_sorted, order] = self.workspace.segments.map(|region| arena.slice(region));
+        let (starts, keys, numbers, keys_sorted, order) = (starts?, keys?, numbers?, keys_sorted?, order?);
+        let counts = arena.slice(self.workspace.counts)?.range(256 * (MAX_PASSES + level)..)?.range(..256)?;
+        let ordered = arena.slice(self.workspace.starts)?;
+        let (by_tile, by_segment) = (Grid::new(tiles.len() as u32, 256), self.grid_stride(most));
         let start = Args::new().slice(input.start).value(buckets as u32);
         // SAFETY: every buffer has the size that the plan gave it for this many buckets and segments.
         unsafe {
-            let args = start.clone().value(cap).slice(tiles).slice(longest);
-            self.kernels.count_segments.launch(stream, grid, &args)?;
-            let args = Args::new().slice(tiles).value(tiles.len() as u32).slice(total);
-            self.kernels.scan_tiles.launch(stream, Grid::new(1, 1024), &args)?;
-        }
-        found.download(stream, &mut self.found)?;
-        let cut = self.found[0] > cap;
-        let segments = if cut { self.found[1] as usize } else { buckets };
-        let first_segment = arena.slice(self.workspace.bounds[1 + level % 2])?.range(..buckets + 1)?;
-        let [starts, keys, numbers, keys_sorted, order] = self.workspace.segments.map(|region| arena.slice(region));
-        let (starts, keys, numbers, keys_sorted, order) = (starts?, keys?, numbers?, keys_sorted?, order?);
-        let counts = arena.slice(self.workspace.counts)?.range(..256)?;
-        counts.fill_bytes(stream, 0)?;
-        let (status, ticket) = (arena.slice(self.workspace.status)?, self.word(arena, Word::Ticket)?);
-        let ordered = arena.slice(self.workspace.starts)?;
-        // SAFETY: as above.
-        unsafe {
-            if cut {
-                let args = start.clone().value(cap).slice(tiles).slice(total).slice(first_segment);
-                self.kernels.place_segments.launch(stream, grid, &args)?;
-            }
-            let args = start.value(if cut { first_segment.address() } else { 0 }).value(segments as u32);
-            let args = args.slice(starts).slice(keys).slice(numbers).slice(counts);
-            self.kernels.cut_segments.launch(stream, Grid::cover(segments, 256), &args)?;
+            let args = start.clone().value(cap).slice(tiles).value(state);
+            self.kernels.count_segments.launch(stream, by_tile, &args)?;
+            let args = Args::new().slice(tiles).value(tiles.len() as u32).value(buckets as u32).value(cap).value(state);
+            self.kernels.scan_segments.launch(stream, Grid::new(1, 1024), &args)?;
+            let args = start.clone().value(cap).slice(tiles).value(state).slice(first_segment);
+            self.kernels.place_segments.launch(stream, by_tile, &args)?;
+            let args = start.slice(first_segment).value(state).slice(starts).slice(keys).slice(numbers).slice(counts);
+            self.kernels.cut_segments.launch(stream, by_segment, &args)?;
             self.kernels.sort_scan.launch(stream, Grid::new(1, 256), &Args::new().slice(counts))?;
-            let (from, to) = ([keys, numbers], [keys_sorted, order]);
-            self.kernels.sort_pass(stream, from, to, segments, 0, counts, status, ticket)?;
-            let args = Args::new().slice(starts).slice(order).value(segments as u32).slice(ordered);
-            self.kernels.order_starts.launch(stream, Grid::cover(segments, 256), &args)?;
+            self.kernels.sort_pass(
+                stream,
+                SortPass {
+                    from: [keys, numbers],
+                    to: [keys_sorted, order],
+                    most,
+                    count,
+                    pass: 0,
+                    first: counts,
+                    status: arena.slice(self.workspace.status)?,
+                    ticket: self.word(arena, Word::Ticket(MAX_PASSES + level))?,
+                },
+            )?;
+            let args = Args::new().slice(starts).slice(order).value(count).slice(ordered);
+            self.kernels.order_starts.launch(stream, by_segment, &args)?;
         }
-        let sums = if cut { arena.slice(self.workspace.parts[level % 2])?.address() } else { pool.address() };
         let accumulation = Accumulation {
             points: input.points,
             index: input.index,
             starts: ordered.address(),
             order: order.address(),
             longer: counts.address(),
-            sums,
+            sums: pool.address(),
             stride: 1,
-            ..self.accumulation(arena, segments)?
+            level: state,
+            part_sums: arena.slice(self.workspace.parts[level % 2])?.address(),
+            ..self.accumulation(arena)?
         };
         self.mark(call, "segments")?;
-        self.accumulate(stream, accumulation)?;
-        self.mark(call, "accumulate")?;
-        Ok(cut.then_some(first_segment))
+        self.accumulate(stream, accumulation, most)?;
+        self.mark(call, "accumulate")
+    }
+
+    /// A grid for items whose number only the device knows.
+    fn grid_stride(&self, most: usize) -> Grid {
+        Grid::new(most.div_ceil(256).clamp(1, 16 * self.plan.request.sms) as u32, 256)
     }
 
     /// Adds a streamed part's buckets to those of the parts before.
     pub(super) fn add_part(&self, call: &Call<'_>) -> Result<(), CudaError> {
         let Call { stream, arena } = *call;
-        let (buckets, steps) = (self.plan.windows.buckets(), self.plan.reduction.steps.len());
+        let (buckets, steps) = (self.plan.buckets(), self.plan.reduction.steps.len());
         let pool = arena.slice(self.workspace.pool)?.address();
-        self.consecutive(call, buckets)?;
+        self.count_up(call, arena.slice(self.workspace.starts)?.range(..buckets)?)?;
         let accumulation = Accumulation {
             points: pool,
             longer: self.lengths.all().address() + 1024 * steps as u64,
             sums: pool,
             stride: self.plan.part_buckets as u32,
-            ..self.accumulation(arena, buckets)?
+            ..self.accumulation(arena)?
         };
-        self.accumulate(stream, accumulation)
-    }
-
-    /// Starts 0, 1, 2, ...
-    pub(super) fn consecutive(&self, call: &Call<'_>, segments: usize) -> Result<(), CudaError> {
-        let starts = call.arena.slice(self.workspace.starts)?.range(..segments)?;
-        let args = Args::new().value(self.jobs_at(self.plan.reduction.steps.len())).value(1u32);
-        let args = args.value(segments as u32).slice(starts);
-        // SAFETY: the last job is there, and one word a segment is written.
-        unsafe { self.kernels.job_starts.launch(call.stream, Grid::cover(segments, 256), &args) }
+        self.accumulate(stream, accumulation, buckets)
     }
 }

@@ -1,17 +1,21 @@
-//! A plan's work on a device: the calls, and what follows when all buckets have their sums.
+//! A plan's work on a device: loading, and what follows when all buckets have their sums.
+//!
+//! Calls only queue work in a stream. What one kernel finds out and the next one needs stays on the device (`msm_state`),
+//! so nothing waits for the host before [`Msm::sums`].
 
 mod buckets;
+mod calls;
 mod selection;
 
 use std::{marker::PhantomData, time::Duration};
 
-use group::Group as _;
-
+pub use self::calls::{Base, Query, Scalars, Witness};
 use super::{
     fold::DeviceCurve,
     kernels::{Accumulation, Kernels},
-    plan::{self, Plan, Word, Workspace},
-    reduction::RADIX,
+    plan::{self, Plan},
+    reduction::{Group, RADIX},
+    workspace::{MAX_QUERIES, Word, Workspace},
 };
 use crate::cuda::{Arena, Args, CudaError, DeviceBuffer, DeviceSlice, Event, Gpu, Grid, Layout, PinnedBuffer, Stream};
 
@@ -26,57 +30,37 @@ pub struct Msm<C> {
     /// For each step, how many of its segments are longer than each length; then the same for all buckets and length 2.
     lengths: DeviceBuffer<u32>,
     groups: DeviceBuffer<u32>,
-    /// Longest bucket and segments of all.
-    found: PinnedBuffer<u32>,
     sums: PinnedBuffer<u8>,
+    /// Where the last call's sums have arrived.
+    done: Event,
     marks: Option<Marks>,
+    curve: PhantomData<C>,
+}
+
+/// The last few hundred points of a call.
+#[derive(Clone, Debug)]
+pub struct Unfolded<C> {
+    sums: Vec<u8>,
+    groups: Vec<Group>,
+    queries: usize,
     curve: PhantomData<C>,
 }
 
 /// Points in time between the stages of a call.
 type Marks = Vec<(&'static str, Event)>;
 
-/// Points on the device: all tables of a base, one after the other.
-#[derive(Clone, Copy, Debug)]
-pub struct Base<'a> {
-    /// The tables.
-    pub points: DeviceSlice<'a, u8>,
-    /// Points of each.
-    pub len: usize,
-}
-
-/// Full scalars on the device.
-#[derive(Clone, Copy, Debug)]
-pub struct Scalars<'a> {
-    /// Eight words each.
-    pub words: DeviceSlice<'a, u32>,
-    /// How many count: the first ones.
-    pub len: usize,
-    /// Whether they are in Montgomery form, R = 2^256, as blst keeps them; else they are plain numbers below r.
-    pub montgomery: bool,
-}
-
-/// A compact witness on the device, as a query sees it. Bitmaps are in words of 32 variables; bits past the last variable
-/// are zero in all but `mask`.
-#[derive(Clone, Copy, Debug)]
-pub struct Selected<'a> {
-    /// The variables that the query has points for; all of them without a mask.
-    pub mask: Option<DeviceSlice<'a, u32>>,
-    /// Variables that are 1.
-    pub ones: DeviceSlice<'a, u32>,
-    /// Variables that are neither 0 nor 1.
-    pub full: DeviceSlice<'a, u32>,
-    /// Values of the query's public inputs, then of the variables in `full`, all of them, in order. `len` is how many of
-    /// them the query has: its inputs, and the variables in both `full` and `mask`.
-    pub values: Scalars<'a>,
-    /// The query's public inputs: its first points and values.
-    pub inputs: usize,
-}
-
 /// One call: where it runs and on what.
+#[derive(Clone, Copy)]
 struct Call<'a> {
     stream: &'a Stream,
     arena: &'a Arena,
+}
+
+impl<C: DeviceCurve> Unfolded<C> {
+    /// The sums, one a query.
+    pub fn fold(&self) -> Vec<C::Projective> {
+        (0..self.queries).map(|query| C::fold(&self.sums, &self.groups, query)).collect()
+    }
 }
 
 impl<C: DeviceCurve> Msm<C> {
@@ -99,7 +83,7 @@ impl<C: DeviceCurve> Msm<C> {
             lengths.extend(equal_lengths(step.segments, RADIX));
         }
         jobs.extend([0, 0, 1, 0]);
-        lengths.extend(equal_lengths(plan.windows.buckets() as u32, 2));
+        lengths.extend(equal_lengths(plan.buckets() as u32, 2));
         let groups: Vec<u32> = plan.reduction.groups.iter().flat_map(|g| [g.source, g.first, g.end, g.bit]).collect();
         let sum_bytes = plan.reduction.groups.len() * 2 * C::POINT_BYTES;
         Ok(Self {
@@ -108,8 +92,8 @@ impl<C: DeviceCurve> Msm<C> {
             jobs: DeviceBuffer::from_host(stream, &jobs, "jobs of a multi-scalar multiplication")?,
             lengths: DeviceBuffer::from_host(stream, &lengths, "lengths of a multi-scalar multiplication")?,
             groups: DeviceBuffer::from_host(stream, &groups, "groups of a multi-scalar multiplication")?,
-            found: PinnedBuffer::new(gpu, 2, "lengths found")?,
             sums: PinnedBuffer::new(gpu, sum_bytes, "sums of groups")?,
+            done: Event::new(gpu)?,
             plan,
             marks: None,
             curve: PhantomData,
@@ -121,12 +105,35 @@ impl<C: DeviceCurve> Msm<C> {
         &self.plan
     }
 
+    /// The last call's sums, one a query: waits for the device to be done with that call, and folds its last few hundred
+    /// points on the CPU.
+    ///
+    /// # Errors
+    /// What the driver reports, errors of the call's kernels included.
+    pub fn sums(&mut self) -> Result<Vec<C::Projective>, CudaError> {
+        Ok(self.unfolded()?.fold())
+    }
+
+    /// The same, to be folded later: half a millisecond a query, in which the device can work at something else.
+    ///
+    /// # Errors
+    /// As [`Self::sums`].
+    pub fn unfolded(&mut self) -> Result<Unfolded<C>, CudaError> {
+        self.done.wait()?;
+        Ok(Unfolded {
+            sums: self.sums.to_vec(),
+            groups: self.plan.reduction.groups.clone(),
+            queries: self.plan.request.queries.len(),
+            curve: PhantomData,
+        })
+    }
+
     /// Marks the stages of the next call, whose times [`Self::stages`] then tells.
     pub fn trace(&mut self) {
         self.marks = Some(Vec::new());
     }
 
-    /// Times of the stages of the call since [`Self::trace`], in order.
+    /// Times of the stages of the call since [`Self::trace`], in order. The call must be done.
     ///
     /// # Errors
     /// What the driver reports.
@@ -144,166 +151,17 @@ impl<C: DeviceCurve> Msm<C> {
         Ok(())
     }
 
-    /// Fills the tables after the first, which holds the points themselves. Takes seconds at 2^27.
-    ///
-    /// # Errors
-    /// What the driver reports.
-    pub fn fill_tables(&self, stream: &Stream, base: Base<'_>) -> Result<(), CudaError> {
-        self.fits(stream.gpu(), base)?;
-        for table in 1..self.plan.windows.tables() {
-            let args = Args::new().slice(base.points).value(((table - 1) * base.len) as u32);
-            let args =
-                args.value((table * base.len) as u32).value(base.len as u32).value(self.plan.windows.table_bits());
-            // SAFETY: the tables are inside of `points`, as was checked.
-            unsafe { self.kernels.double.launch(stream, Grid::cover(base.len, 128), &args)? };
-        }
-        Ok(())
+    /// Sets what kernels tell each other; `listed` is what the host knows of the queries' full scalars.
+    fn begin(&self, call: &Call<'_>, listed: [u32; MAX_QUERIES]) -> Result<(), CudaError> {
+        let args = Args::new().slice(call.arena.slice(self.workspace.state)?);
+        let args = args.slice(call.arena.slice(self.workspace.counts)?).value(listed);
+        // SAFETY: the state has its size, and the counts have 256 words for each pass and level.
+        unsafe { self.kernels.begin.launch(call.stream, Grid::new(1, 256), &args) }
     }
 
-    /// Sum of scalars times points.
-    ///
-    /// # Errors
-    /// More scalars or points than planned for, or what the driver reports.
-    pub fn full(
-        &mut self,
-        stream: &Stream,
-        arena: &Arena,
-        base: Base<'_>,
-        scalars: Scalars<'_>,
-    ) -> Result<C::Projective, CudaError> {
-        self.fits(stream.gpu(), base)?;
-        let call = Call { stream, arena };
-        self.mark(&call, "begin")?;
-        self.bucket_sums(&call, base, scalars, None, 0)?;
-        self.no_dealt(&call)?;
-        self.finish(&call)
-    }
-
-    /// The same for points in host memory, in parts as long as the plan allows (the last one may be shorter). A part is
-    /// copied into one of `buffers` by the second stream while the other one is worked on.
-    ///
-    /// # Errors
-    /// As [`Self::full`].
-    pub fn streamed(
-        &mut self,
-        [stream, copies]: [&Stream; 2],
-        arena: &Arena,
-        buffers: [DeviceSlice<'_, u8>; 2],
-        points: &PinnedBuffer<u8>,
-        scalars: Scalars<'_>,
-    ) -> Result<C::Projective, CudaError> {
-        let call = Call { stream, arena };
-        self.mark(&call, "begin")?;
-        let gpu = stream.gpu();
-        let part = self.plan.request.points.min(self.plan.request.scalars);
-        let parts = scalars.len.div_ceil(part).max(1);
-        if points.len() < scalars.len * C::POINT_BYTES || (parts > 1 && !self.plan.request.streamed) {
-            return Err(gpu.misuse(format!(
-                "{} scalars in {parts} parts for {} bytes of points",
-                scalars.len,
-                points.len()
-            )));
-        }
-        let events = [Event::new(gpu)?, Event::new(gpu)?];
-        let done = [Event::new(gpu)?, Event::new(gpu)?];
-        let range = |i: usize| i * part..scalars.len.min((i + 1) * part);
-        let upload = |i: usize| {
-            let bytes = range(i).start * C::POINT_BYTES..range(i).end * C::POINT_BYTES;
-            copies.wait_for(&done[i % 2])?;
-            // SAFETY: the points are pinned and borrowed until the call has waited for the work that uses them.
-            unsafe { buffers[i % 2].range(..bytes.len())?.upload_async(copies, &points[bytes])? };
-            events[i % 2].record(copies)
-        };
-        upload(0)?;
-        for i in 0..parts {
-            if i + 1 < parts {
-                upload(i + 1)?;
-            }
-            stream.wait_for(&events[i % 2])?;
-            let len = range(i).len();
-            let words = scalars.words.range(8 * range(i).start..8 * range(i).end)?;
-            let base = Base { points: buffers[i % 2].range(..len * C::POINT_BYTES)?, len };
-            let target = if i == 0 { 0 } else { self.plan.part_buckets };
-            self.bucket_sums(&call, base, Scalars { words, len, ..scalars }, None, target)?;
-            done[i % 2].record(stream)?;
-            if i > 0 {
-                self.add_part(&call)?;
-            }
-        }
-        self.no_dealt(&call)?;
-        self.finish(&call)
-    }
-
-    /// Sum of a query's points times the values of its variables.
-    ///
-    /// # Errors
-    /// As [`Self::full`].
-    pub fn selected(
-        &mut self,
-        stream: &Stream,
-        arena: &Arena,
-        base: Base<'_>,
-        witness: Selected<'_>,
-    ) -> Result<C::Projective, CudaError> {
-        self.fits(stream.gpu(), base)?;
-        let call = Call { stream, arena };
-        self.mark(&call, "begin")?;
-        let lists = self.workspace.lists.map(|list| arena.slice(list));
-        let [ones, points, values] = lists;
-        let (ones, points, values) = (ones?, points?, values?);
-        let inputs = witness.inputs as u32;
-        // The public inputs' points and values come first, in the same order.
-        let list = |from: DeviceSlice<'_, u32>| -> Result<(), CudaError> {
-            let args =
-                Args::new().value(self.jobs_at(self.plan.reduction.steps.len())).value(1u32).value(inputs).slice(from);
-            // SAFETY: writes as many words as there are inputs, which `selection` has checked to fit.
-            unsafe { self.kernels.job_starts.launch(stream, Grid::cover(witness.inputs, 256), &args) }
-        };
-        if witness.values.len > self.plan.request.scalars || witness.inputs > witness.values.len {
-            let what = format!(
-                "{} values, {} of them inputs, in a plan for {}",
-                witness.values.len, inputs, self.plan.request.scalars
-            );
-            return Err(stream.gpu().misuse(what));
-        }
-        if witness.inputs > 0 {
-            list(points)?;
-            list(values)?;
-        }
-        self.select(
-            &call,
-            witness,
-            witness.full,
-            points.range(witness.inputs..)?,
-            Some(values.range(witness.inputs..)?),
-        )?;
-        self.bucket_sums(&call, base, witness.values, Some([values, points]), 0)?;
-        self.select(&call, witness, witness.ones, ones, None)?;
-        self.deal(&call, base, ones)?;
-        self.finish(&call)
-    }
-
-    /// Whether the tables are inside of what the plan is for.
-    fn fits(&self, gpu: &Gpu, base: Base<'_>) -> Result<(), CudaError> {
-        let tables = self.plan.windows.tables();
-        if base.len > self.plan.request.points || base.points.len() < tables * base.len * C::POINT_BYTES {
-            let what = format!(
-                "{} bytes of points for {tables} tables of {}, planned for {}",
-                base.points.len(),
-                base.len,
-                self.plan.request.points
-            );
-            return Err(gpu.misuse(what));
-        }
-        Ok(())
-    }
-
-    /// From the pool to the sum.
-    fn finish(&mut self, call: &Call<'_>) -> Result<C::Projective, CudaError> {
+    /// From the pool to the sums.
+    fn finish(&mut self, call: &Call<'_>) -> Result<(), CudaError> {
         let Call { stream, arena } = *call;
-        if self.plan.reduction.groups.is_empty() {
-            return Ok(C::Projective::identity());
-        }
         let pool = arena.slice(self.workspace.pool)?;
         let starts = arena.slice(self.workspace.starts)?;
         for (i, step) in self.plan.reduction.steps.iter().enumerate() {
@@ -317,32 +175,33 @@ impl<C: DeviceCurve> Msm<C> {
                 sums: pool.address() + u64::from(step.target) * C::POINT_BYTES as u64,
                 stride: 1,
                 second_stride: RADIX,
-                ..self.accumulation(arena, step.segments as usize)?
+                ..self.accumulation(arena)?
             };
-            self.accumulate(stream, accumulation)?;
+            self.accumulate(stream, accumulation, step.segments as usize)?;
         }
         self.mark(call, "reduction")?;
         let sums = arena.slice(self.workspace.sums)?;
         // SAFETY: the groups are inside of the pool by the plan, and `sums` has a place for each.
         unsafe { self.kernels.group_sums::<C>(stream, pool, self.groups.all(), sums)? };
+        // SAFETY: the pinned buffer is read by `sums` only, after the event, and dropped after the event.
+        unsafe { sums.download_async(stream, &mut self.sums)? };
         self.mark(call, "groups")?;
-        sums.download(stream, &mut self.sums)?;
-        Ok(C::fold(&self.sums, &self.plan.reduction.groups))
+        self.done.record(stream)
     }
 
-    /// The parts of an accumulation that are the same for all of so many segments.
-    fn accumulation(&self, arena: &Arena, segments: usize) -> Result<Accumulation, CudaError> {
+    /// The parts of an accumulation that are the same for all.
+    fn accumulation(&self, arena: &Arena) -> Result<Accumulation, CudaError> {
         Ok(Accumulation {
             starts: arena.slice(self.workspace.starts)?.address(),
             scratch: arena.slice(self.workspace.scratch)?.address(),
-            segments: segments as u32,
-            per_lane: self.plan.per_lane(segments) as u32,
             ..Accumulation::default()
         })
     }
 
-    fn accumulate(&self, stream: &Stream, accumulation: Accumulation) -> Result<(), CudaError> {
+    /// At most `segments` segments if the accumulation names a level, else so many.
+    fn accumulate(&self, stream: &Stream, accumulation: Accumulation, segments: usize) -> Result<(), CudaError> {
         let blocks = self.plan.request.sms * plan::ACCUMULATE_BLOCKS;
+        let accumulation = Accumulation { segments: segments as u32, ..accumulation };
         // SAFETY: private, and called with addresses of buffers that the plan sized for what they are used for.
         unsafe { self.kernels.accumulate(stream, blocks, accumulation) }
     }
@@ -353,8 +212,28 @@ impl<C: DeviceCurve> Msm<C> {
         self.jobs.all().address() + 16 * before as u64
     }
 
-    fn word<'a>(&self, arena: &'a Arena, word: Word) -> Result<DeviceSlice<'a, u32>, CudaError> {
-        arena.slice(self.workspace.words)?.range(word as usize..=word as usize)
+    /// Words 0, 1, 2, ...
+    fn count_up(&self, call: &Call<'_>, to: DeviceSlice<'_, u32>) -> Result<(), CudaError> {
+        let args = Args::new().value(self.jobs_at(self.plan.reduction.steps.len())).value(1u32);
+        let args = args.value(to.len() as u32).slice(to);
+        // SAFETY: the last job is there, and one word a segment is written.
+        unsafe { self.kernels.job_starts.launch(call.stream, Grid::cover(to.len(), 256), &args) }
+    }
+
+    /// Address of a word of the state.
+    fn word(&self, arena: &Arena, word: Word) -> Result<u64, CudaError> {
+        Ok(arena.slice(self.workspace.state)?.address() + 4 * word.place() as u64)
+    }
+
+    fn misuse<T>(&self, gpu: &Gpu, what: String) -> Result<T, CudaError> {
+        Err(gpu.misuse(format!("{what}, planned for {:?}", self.plan.request.queries)))
+    }
+}
+
+impl<C> Drop for Msm<C> {
+    fn drop(&mut self) {
+        // The device may still write the sums to memory that is about to be freed. If waiting fails, it will not.
+        drop(self.done.wait());
     }
 }
 

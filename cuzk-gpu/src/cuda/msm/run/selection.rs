@@ -1,88 +1,147 @@
 //! Variables of a compact witness: which of a query's points count, and the sum of those whose variables are 1.
 
-use super::{Base, Call, Msm, Selected};
+use super::{Call, Msm, Query, Witness};
 use crate::cuda::{
     Args, CudaError, DeviceSlice, Grid,
-    msm::{
-        fold::DeviceCurve,
-        kernels::Accumulation,
-        plan::{self, Word},
-    },
+    msm::{fold::DeviceCurve, kernels::Accumulation, plan, workspace::Word},
 };
 
+/// Lists of variables: numbers of points, from one on, and of values.
+#[derive(Clone, Copy)]
+struct Lists<'a> {
+    points: DeviceSlice<'a, u32>,
+    first_point: usize,
+    values: Option<DeviceSlice<'a, u32>>,
+    /// Where the number of listed ones goes, and how many more are counted there.
+    total: Word,
+    more: usize,
+}
+
 impl<C: DeviceCurve> Msm<C> {
-    /// Lists the query's variables that are in `set`.
-    pub(super) fn select(
+    /// Pairs of a query's public inputs and full values.
+    pub(super) fn full_values(
         &self,
         call: &Call<'_>,
-        witness: Selected<'_>,
+        number: usize,
+        query: Query<'_>,
+        witness: Witness<'_>,
+    ) -> Result<(), CudaError> {
+        let Call { stream, arena } = *call;
+        let inputs = query.inputs.len();
+        // No more variables are in `full` than have values, and every list holds as many.
+        let listed = (witness.values.len() / 8).saturating_sub(witness.first_value) + inputs;
+        if listed > self.plan.request.queries[number].scalars || inputs > query.len {
+            let what = format!("query {number}: up to {listed} values, {inputs} of them inputs, {} points", query.len);
+            return self.misuse(stream.gpu(), what);
+        }
+        let [_, points, values] = self.workspace.lists.map(|list| arena.slice(list));
+        let (points, values) = (points?.range(..listed)?, values?.range(..listed)?);
+        if inputs > 0 {
+            // The inputs' points come first, in the same order.
+            self.count_up(call, points.range(..inputs)?)?;
+            values.range(..inputs)?.copy_from(stream, query.inputs)?;
+        }
+        let lists = Lists {
+            points: points.range(inputs..)?,
+            first_point: inputs,
+            values: Some(values.range(inputs..)?),
+            total: Word::Listed(number),
+            more: inputs,
+        };
+        self.select(call, query, witness, witness.full, lists)?;
+        let first_bucket = number * self.plan.windows.buckets();
+        let windows = self.plan.windows.kernel_argument(query.len, query.first, first_bucket);
+        self.digits(call, number, windows, (witness.values, witness.montgomery), Some([values, points]))
+    }
+
+    /// The sum of a query's points whose variables are 1.
+    pub(super) fn ones(
+        &self,
+        call: &Call<'_>,
+        number: usize,
+        points: DeviceSlice<'_, u8>,
+        query: Query<'_>,
+        witness: Witness<'_>,
+    ) -> Result<(), CudaError> {
+        let list = call.arena.slice(self.workspace.lists[0])?;
+        let lists = Lists {
+            points: list,
+            first_point: query.first + query.inputs.len(),
+            values: None,
+            total: Word::Ones(number),
+            more: 0,
+        };
+        self.select(call, query, witness, witness.ones, lists)?;
+        self.deal(call, number, points, list)
+    }
+
+    /// Lists the query's variables that are in `set`.
+    fn select(
+        &self,
+        call: &Call<'_>,
+        query: Query<'_>,
+        witness: Witness<'_>,
         set: DeviceSlice<'_, u32>,
-        points: DeviceSlice<'_, u32>,
-        values: Option<DeviceSlice<'_, u32>>,
+        lists: Lists<'_>,
     ) -> Result<(), CudaError> {
         let Call { stream, arena } = *call;
         let words = set.len();
-        let mask = witness.mask.map_or(0, |mask| mask.address());
-        let most = 32 * self.workspace.lists[0].len().div_ceil(32);
-        if 32 * words > most || witness.mask.is_some_and(|mask| mask.len() != words) {
-            let what = format!("bitmaps of {words} words, planned for {most} variables");
-            return Err(stream.gpu().misuse(what));
-        }
-        let count = words.div_ceil(plan::SCAN_TILE).max(1);
         let [in_mask, in_set, in_both] = self.workspace.tiles.map(|tiles| arena.slice(tiles));
         let tiles = [in_mask?, in_set?, in_both?];
-        let totals = [Word::Passed, Word::Passed, Word::Listed];
-        let grid = Grid::new(count as u32, 256);
-        let args = Args::new().value(mask).slice(set).value(words as u32);
+        let count = words.div_ceil(plan::SCAN_TILE);
+        let most = self.plan.request.queries.iter().map(|size| size.bits).max().unwrap_or(0);
+        if 32 * words > most.next_multiple_of(64) || query.mask.is_some_and(|mask| mask.len() != words) {
+            return self.misuse(stream.gpu(), format!("bitmaps of {words} words and a mask {:?}", query.mask));
+        }
+        let totals = [(Word::Passed, 0), (Word::Passed, 0), (lists.total, lists.more)];
+        let grid = Grid::new(count.max(1) as u32, 256);
+        let args = Args::new().value(query.mask.map_or(0, |mask| mask.address())).slice(set).value(words as u32);
         let args = args.slice(tiles[0]).slice(tiles[1]).slice(tiles[2]);
-        // SAFETY: the bitmaps have `words` words, the tiles' sums their places, and the lists room for as many variables
-        // as the plan says.
+        let room = lists.points.len() as u32;
+        // SAFETY: the bitmaps have `words` words, the tiles' sums their places, and nothing is listed past the lists' ends.
         unsafe {
             self.kernels.select_count.launch(stream, grid, &args)?;
-            for (sums, total) in tiles.iter().zip(totals) {
-                let args = Args::new().slice(*sums).value(count as u32).slice(self.word(arena, total)?);
+            for (sums, (total, more)) in tiles.iter().zip(totals) {
+                let args = Args::new().slice(*sums).value(grid.blocks[0]).value(room).value(more as u32);
+                let args = args.value(self.word(arena, total)?);
                 self.kernels.scan_tiles.launch(stream, Grid::new(1, 1024), &args)?;
             }
-            let args = args.value(witness.inputs as u32).value(witness.inputs as u32).slice(points);
-            let args = args.value(values.map_or(0, |values| values.address()));
+            let args = args.value(lists.first_point as u32).value(witness.first_value as u32).value(room);
+            let args = args.slice(lists.points).value(lists.values.map_or(0, |values| values.address()));
             self.kernels.select_list.launch(stream, grid, &args)
         }
     }
 
     /// Deals the listed points to segments and adds them up.
-    pub(super) fn deal(
-        &mut self,
+    fn deal(
+        &self,
         call: &Call<'_>,
-        base: Base<'_>,
+        query: usize,
+        points: DeviceSlice<'_, u8>,
         list: DeviceSlice<'_, u32>,
     ) -> Result<(), CudaError> {
         let Call { stream, arena } = *call;
-        let dealt = self.plan.dealt;
-        if dealt == 0 {
-            return Ok(());
-        }
+        let dealt = self.plan.dealt[query];
         let longer = arena.slice(self.workspace.dealt_lengths)?;
-        let args = Args::new().slice(self.word(arena, Word::Listed)?).value(dealt as u32).slice(longer);
+        let args = Args::new().value(self.word(arena, Word::Ones(query))?).value(dealt as u32).slice(longer);
         // SAFETY: writes 256 words, which are there.
         unsafe { self.kernels.dealt_lengths.launch(stream, Grid::new(1, 256), &args)? };
-        self.consecutive(call, dealt)?;
-        let first = self.plan.windows.buckets() * C::POINT_BYTES;
+        self.count_up(call, arena.slice(self.workspace.starts)?.range(..dealt)?)?;
+        let sums = arena.slice(self.workspace.pool)?.range(self.plan.dealt_place(query) * C::POINT_BYTES..)?;
         let accumulation = Accumulation {
-            points: base.points.address(),
+            points: points.address(),
             index: list.address(),
             longer: longer.address(),
-            sums: arena.slice(self.workspace.pool)?.address() + first as u64,
+            sums: sums.address(),
             stride: dealt as u32,
-            ..self.accumulation(arena, dealt)?
+            ..self.accumulation(arena)?
         };
-        self.accumulate(stream, accumulation)?;
-        self.mark(call, "ones")
+        self.accumulate(stream, accumulation, dealt)
     }
 
     /// No bits in this call: their sums are the identity.
     pub(super) fn no_dealt(&self, call: &Call<'_>) -> Result<(), CudaError> {
-        let first = self.plan.windows.buckets() * C::POINT_BYTES;
-        let pool = call.arena.slice(self.workspace.pool)?;
-        pool.range(first..first + self.plan.dealt * C::POINT_BYTES)?.fill_bytes(call.stream, 0)
+        let [first, end] = [0, self.plan.dealt.len()].map(|query| self.plan.dealt_place(query) * C::POINT_BYTES);
+        call.arena.slice(self.workspace.pool)?.range(first..end)?.fill_bytes(call.stream, 0)
     }
 }

@@ -1,7 +1,7 @@
 //! The two primes of BLS12-381, with z = -0xd201000000010000, in 64-bit limbs from the lowest.
 
 /// q = (z-1)^2 (z^4 - z^2 + 1)/3 + z, of the base field Fq.
-pub(crate) const Q: [u64; 6] = [
+pub const Q: [u64; 6] = [
     0xb9fe_ffff_ffff_aaab,
     0x1eab_fffe_b153_ffff,
     0x6730_d2a0_f6b0_f624,
@@ -11,5 +11,4 @@ pub(crate) const Q: [u64; 6] = [
 ];
 
 /// r = z^4 - z^2 + 1, of the scalar field Fr: the order of both groups.
-pub(crate) const R: [u64; 4] =
-    [0xffff_ffff_0000_0001, 0x53bd_a402_fffe_5bfe, 0x3339_d808_09a1_d805, 0x73ed_a753_299d_7d48];
+pub const R: [u64; 4] = [0xffff_ffff_0000_0001, 0x53bd_a402_fffe_5bfe, 0x3339_d808_09a1_d805, 0x73ed_a753_299d_7d48];

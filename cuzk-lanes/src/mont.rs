@@ -3,11 +3,12 @@
 //! A value is sum t\[i\] 2^(52 i); lane l of every limb belongs to element l. **Normalised** means limbs in 0..2^52 with a
 //! non-negative top limb: the multiply-add reads only 52 bits of its factors, so *every factor must be normalised*.
 //! **Raw** means limbs are signed 64-bit numbers which still carry; sums and differences of raw values are formed limb by
-//! limb, and one [`norm`](super::Fq::norm) ends the expression.
+//! limb, and one [`norm`](super::Fr::norm) ends the expression.
 
 /// Adds the columns of a b to `$t`, for normalised a and b of `$n` limbs.
 ///
 /// A macro, like [`reduce`]: LLVM does not inline functions of this size, and a product must be one piece of code.
+#[macro_export]
 macro_rules! accumulate {
     ($t:ident, $a:expr, $b:expr, $n:tt) => {
         let (a, b) = ($a, $b);
@@ -20,11 +21,12 @@ macro_rules! accumulate {
         });
     };
 }
-pub(super) use accumulate;
+pub use accumulate;
 
 /// Adds the columns of a^2 to `$t`, which is zero, for a normalised a.
 ///
 /// Cross products once, doubled by addition (doubling the factor would break its 52-bit limit), then the diagonal.
+#[macro_export]
 macro_rules! accumulate_square {
     ($t:ident, $a:expr, $n:tt) => {
         let a = $a;
@@ -45,12 +47,13 @@ macro_rules! accumulate_square {
         });
     };
 }
-pub(super) use accumulate_square;
+pub use accumulate_square;
 
-/// T / R mod p, raw, from the columns `$t` of T, each below 2^58. The result is below 2p + T/R.
+/// T / R mod p, raw, from the columns `$t` of T, each below 2^61. The result is below 2p + T/R.
 ///
 /// All steps but the last add t0 (2^-52 mod p) one limb up instead of making t0 divisible: no multiplication has to finish
 /// before the next may start.
+#[macro_export]
 macro_rules! reduce {
     ($F:ident, $t:ident, $n:tt, $n_less_1:tt) => {{
         let k = $F::constants();
@@ -78,11 +81,12 @@ macro_rules! reduce {
         r
     }};
 }
-pub(super) use reduce;
+pub use reduce;
 
 /// Defines a vector field type `$F` with `$n` limbs over the `Modulus` constant `$modulus`.
 ///
 /// `$slack` covers the carries that a raw top limb may still receive, in units of the top limb.
+#[macro_export]
 macro_rules! montgomery_field {
     ($(#[$doc:meta])* $F:ident, $n:tt, $n_less_1:tt, $words:literal, $modulus:path, $slack:literal) => {
         $(#[$doc])*
@@ -231,18 +235,19 @@ macro_rules! montgomery_field {
                 Self::mul_raw(a, b).norm()
             }
 
+            /// a - K p where a >= K p, else a, of a normalised a.
+            #[inline]
+            #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
+            pub fn subtract_once<const K: usize>(self) -> Self {
+                let less = self.sub_raw(Self::broadcast(&Self::constants().multiples[K])).norm();
+                less.blend(_mm512_movepi64_mask(less.0[$n - 1]), self)
+            }
+
             /// The canonical representative, in 0..p. Any raw value in 0..8p.
             #[inline]
             #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
             pub fn canonical(self) -> Self {
-                let mut r = self.norm();
-                let k = Self::constants();
-                for multiple in [4, 2, 1] {
-                    let less = r.sub_raw(Self::broadcast(&k.multiples[multiple])).norm();
-                    let negative = _mm512_movepi64_mask(less.0[$n - 1]);
-                    r = less.blend(negative, r);
-                }
-                r
+                self.norm().subtract_once::<4>().subtract_once::<2>().subtract_once::<1>()
             }
 
             /// Lanes whose value is 0 mod p. Any raw value in 0..8p.
@@ -294,4 +299,4 @@ macro_rules! montgomery_field {
         }
     };
 }
-pub(super) use montgomery_field;
+pub use montgomery_field;

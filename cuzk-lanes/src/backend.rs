@@ -44,7 +44,7 @@ impl Backend {
 
     /// `self`, or `Portable` where the machine lacks the instructions `self` asks for. The border of safe code: nothing
     /// marked with the AVX-512 features is called without a value that came through here.
-    pub(crate) fn checked(self) -> Self {
+    pub fn checked(self) -> Self {
         match self {
             Self::Ifma if ifma_available() => Self::Ifma,
             _ => Self::Portable,

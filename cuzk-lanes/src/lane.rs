@@ -9,16 +9,17 @@ pub const LIMB_MASK: u64 = (1 << 52) - 1;
 /// Repeats a block with the constant `$i` = 0, 1, .. `$n`-1.
 ///
 /// Written-out repetition instead of a loop: limbs then live in registers whatever the optimiser thinks of unrolling.
+#[macro_export]
 macro_rules! each {
-    ($i:ident, 4, $body:block) => { each!(@ $i [0 1 2 3] $body) };
-    ($i:ident, 5, $body:block) => { each!(@ $i [0 1 2 3 4] $body) };
-    ($i:ident, 7, $body:block) => { each!(@ $i [0 1 2 3 4 5 6] $body) };
-    ($i:ident, 8, $body:block) => { each!(@ $i [0 1 2 3 4 5 6 7] $body) };
+    ($i:ident, 4, $body:block) => { $crate::each!(@ $i [0 1 2 3] $body) };
+    ($i:ident, 5, $body:block) => { $crate::each!(@ $i [0 1 2 3 4] $body) };
+    ($i:ident, 7, $body:block) => { $crate::each!(@ $i [0 1 2 3 4 5 6] $body) };
+    ($i:ident, 8, $body:block) => { $crate::each!(@ $i [0 1 2 3 4 5 6 7] $body) };
     (@ $i:ident [$($n:literal)*] $body:block) => {
         $( { #[allow(non_upper_case_globals)] const $i: usize = $n; $body } )*
     };
 }
-pub(super) use each;
+pub use each;
 
 /// t + low 52 bits of a b, where a and b are read modulo 2^52.
 #[inline]

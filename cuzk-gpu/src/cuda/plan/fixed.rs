@@ -1,0 +1,122 @@
+//! What a plan needs whatever it does with points.
+
+use super::{Card, Config, Line, Matrices, Shape, cost::Rates, stage::Choice};
+use crate::cuda::{
+    arena::Layout,
+    fr::Element,
+    ntt::{plan::padded_len, quotient, table},
+    spmv::{WitnessRegion, matrix},
+};
+
+/// Page-locked buffers through which parameters pass while they are loaded, and as much on the device.
+pub const LOADING_BYTES: usize = 256 << 20;
+/// Constants, kernels' arguments, results: everything small.
+const SMALL: usize = 32 << 20;
+
+/// See the lines for what is what. Bytes.
+pub(super) struct Fixed {
+    shape: Shape,
+    workers: usize,
+    /// Of device memory, reserve taken off.
+    pub limit: usize,
+    /// Where the limit comes from.
+    pub whence: String,
+    h: usize,
+    quotient: usize,
+    table: usize,
+    witness: usize,
+    matrices: usize,
+}
+
+impl Matrices {
+    /// Streamed, in parts that are large enough for the bus.
+    pub(super) const STREAMED: Self = Self::Streamed { part_bytes: 64 << 20 };
+}
+
+impl Fixed {
+    pub(super) fn of(shape: &Shape, card: &Card, config: &Config) -> Self {
+        let most = config.vram_limit.map_or(card.memory, |limit| limit.min(card.memory));
+        let source = if most < card.memory { "[gpus] vram_limit" } else { "free memory" };
+        let whence = format!("{source}, less the reserve of {}", super::report::size(config.reserve));
+        let mut layout = Layout::new();
+        let h = layout.add::<Element>(padded_len(shape.log_n));
+        let h_bytes = layout.bytes();
+        quotient::Workspace::plan(h, &mut layout, shape.log_n, shape.room.exceptions);
+        let mut witness = Layout::new();
+        WitnessRegion::plan(&mut witness, shape.inputs, shape.aux, shape.room.full);
+        Self {
+            shape: *shape,
+            workers: config.workers,
+            limit: most.saturating_sub(config.reserve),
+            whence,
+            h: h_bytes,
+            quotient: layout.bytes() - h_bytes,
+            table: table::bytes(shape.log_n),
+            witness: witness.bytes(),
+            matrices: shape.entries.iter().map(|&entries| matrix::bytes(shape.rows, entries)).sum(),
+        }
+    }
+
+    /// Device memory that a combination of choices needs at least.
+    pub(super) fn needed<'a>(
+        &self,
+        matrices: Matrices,
+        choices: impl Iterator<Item = &'a Choice<'a>> + Clone,
+    ) -> usize {
+        let scratch = choices.clone().map(|choice| choice.scratch).max().unwrap_or(0);
+        let kept: usize = choices.map(|choice| choice.kept).sum();
+        let phase = self.h + scratch.max(self.quotient);
+        phase + kept + self.table + self.workers * self.witness + self.on_device(matrices) + SMALL
+    }
+
+    /// Page-locked memory without that of points.
+    pub(super) fn pinned(&self, matrices: Matrices) -> usize {
+        let rows = if matches!(matrices, Matrices::Streamed { .. }) { self.matrices } else { 0 };
+        // A staged witness is copied from a buffer that is laid out as on the device.
+        LOADING_BYTES + self.workers * self.witness + rows
+    }
+
+    /// Seconds of A·w, B·w and H.
+    pub(super) fn first_stage(&self, matrices: Matrices, rates: &Rates) -> f64 {
+        let products = match matrices {
+            Matrices::Resident => rates.products(&self.shape),
+            Matrices::Streamed { .. } => rates.products(&self.shape).max(rates.upload(self.matrices)),
+            Matrices::Absent => 0.0,
+        };
+        products + rates.quotient(self.shape.log_n)
+    }
+
+    /// Seconds that the CPU takes for `b_g2`.
+    pub(super) fn tail(&self, rates: &Rates) -> f64 {
+        rates.tail(self.shape.b_points)
+    }
+
+    /// The lines but for points.
+    pub(super) fn lines(&self, matrices: Matrices, choices: &[Choice<'_>]) -> Vec<Line> {
+        let scratch = choices.iter().map(|choice| choice.scratch).max().unwrap_or(0).max(self.quotient);
+        let line = |what: &str, device, pinned| Line { what: what.to_owned(), device, pinned };
+        let rows = match matrices {
+            Matrices::Resident => "matrices A and B",
+            Matrices::Streamed { .. } => "matrices A and B, streamed",
+            Matrices::Absent => "matrices (rows come with the witness)",
+        };
+        let witness = self.workers * self.witness;
+        vec![
+            line("table of factors", self.table, 0),
+            line("vector of H", self.h, 0),
+            line("workspace", scratch, 0),
+            line(&format!("witnesses of {} workers", self.workers), witness, witness),
+            line(rows, self.on_device(matrices), self.pinned(matrices) - self.pinned(Matrices::Absent)),
+            line("constants and results", SMALL, 0),
+            line("buffers for loading", 0, LOADING_BYTES),
+        ]
+    }
+
+    fn on_device(&self, matrices: Matrices) -> usize {
+        match matrices {
+            Matrices::Resident => self.matrices,
+            Matrices::Streamed { part_bytes } => 2 * part_bytes,
+            Matrices::Absent => 0,
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Proofs on a device that may use little of its memory: what does not fit comes in parts, and b_g2 may be its part too.
+
+use std::sync::Arc;
+
+use rand_chacha::ChaCha8Rng;
+
+use super::{
+    Cuda, DeviceKey, Source,
+    checks::{config, porep_parameters, porep_partitions},
+};
+use crate::{
+    arith::Backend as Arithmetic,
+    cpu::Cpu,
+    cuda::{
+        gpu::Gpu,
+        harness::{Bench, Check, Measurement},
+        plan::{BG2, Card, Config, MemoryPlan, NoPlan, Room, Shape},
+        points::Checks,
+    },
+    device::Device,
+    prover::Blinding,
+    srs::{self, Watch},
+    timing::Phase,
+};
+
+/// The checks.
+pub const CHECKS: &[Check] =
+    &[Check { name: "prove/2 KiB PoRep under limits", run: |gpu, rng| run(gpu, rng).map(drop) }];
+
+/// The benches.
+pub const BENCHES: &[Bench] = &[Bench { name: "prove/2 KiB under limits", run }];
+
+/// Proves under each of some limits, compares with the CPU, and tells the times of the kernel phase.
+fn run(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String> {
+    let text = |error: &dyn ToString| error.to_string();
+    let folder = tempfile::tempdir().map_err(|e| text(&e))?;
+    let (params, r1cs) = porep_parameters(rng, folder.path())?;
+    let (_, partition) = porep_partitions(&r1cs)?.into_iter().next().ok_or("there is no sample")?;
+    let blinding = Blinding::random(rng);
+    let srs = Arc::new(srs::read(&params, Arithmetic::current()).map_err(|e| text(&e))?);
+    let expected = Device::new(Cpu::new(Arithmetic::current())).prove(&srs, &partition, blinding);
+    let expected = expected.map_err(|e| text(&e))?.0;
+
+    let shape = Shape::of(&r1cs, Room::for_bits(r1cs.num_variables(), r1cs.num_constraints()));
+    let card = Card::new(gpu.info(), gpu.free_memory().map_err(|e| text(&e))?);
+    let device = Device::new(Cuda::new(gpu.clone(), None));
+    let mut rows = Vec::new();
+    for (name, b_g2, more) in [
+        ("everything streamed", BG2::Cpu, Some(0)),
+        ("h streamed in part", BG2::Cpu, Some(300 << 20)),
+        ("everything streamed, b_g2 too", BG2::Gpu, Some(0)),
+        ("nothing streamed", BG2::Cpu, None),
+        ("nothing streamed, b_g2 too", BG2::Gpu, None),
+    ] {
+        let all = Config { b_g2, ..config(2) };
+        let plan = match (more, MemoryPlan::choose(&shape, &card, &Config { vram_limit: Some(0), ..all })) {
+            (None, _) => MemoryPlan::choose(&shape, &card, &all).map_err(|e| text(&e))?,
+            (Some(more), Err(NoPlan::Device { needed, .. })) => {
+                // The smallest plan has b_g2 on the CPU.
+                let limits = (0..64).map(|i| needed + more + all.reserve + (i << 24));
+                let plans = limits.map(|limit| Config { vram_limit: Some(limit), ..all });
+                let mut plans = plans.filter_map(|config| MemoryPlan::choose(&shape, &card, &config).ok());
+                let wanted = |plan: &MemoryPlan| plan.b_g2.is_some() == (b_g2 == BG2::Gpu);
+                plans.find(wanted).ok_or_else(|| format!("{name}: no plan"))?
+            }
+            (Some(_), other) => return Err(format!("a plan without memory: {other:?}")),
+        };
+        let whole = plan.vectors().filter(|vector| vector.is_resident()).count();
+        let size =
+            format!("{} of {} queries, {:.2} GB", whole, plan.vectors().count(), plan.device_bytes() as f64 / 1e9);
+        if (more == Some(0) && plan.h.is_resident())
+            || (more.is_none() && whole < plan.vectors().count())
+            || plan.b_g2.is_some() != (b_g2 == BG2::Gpu)
+        {
+            return Err(format!("{name}: not what was to be tried:\n{plan}"));
+        }
+        let source = Source { path: &params, checks: Checks::FILE, readers: 8, watch: &Watch::nobody() };
+        let key = DeviceKey::new(gpu, plan.clone(), &source, srs.clone(), r1cs.clone()).map_err(|e| text(&e))?;
+        let mut seconds = f64::INFINITY;
+        for _ in 0..3 {
+            let (proof, timings) = device.prove(&key, &partition, blinding).map_err(|e| text(&e))?;
+            if proof != expected {
+                return Err(format!("{name}: another proof than the CPU's:\n{plan}"));
+            }
+            seconds = seconds.min(timings.total(Phase::LockHold).as_secs_f64());
+        }
+        rows.push(Measurement {
+            kernel: format!("prove, {name}"),
+            size,
+            seconds,
+            work: 1.0,
+            unit: "partitions",
+            ceiling: None,
+            goal: None,
+        });
+    }
+    Ok(rows)
+}
