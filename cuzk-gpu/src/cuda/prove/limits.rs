@@ -30,6 +30,9 @@ pub const CHECKS: &[Check] =
 /// The benches.
 pub const BENCHES: &[Bench] = &[Bench { name: "prove/2 KiB under limits", run }];
 
+/// Whether a plan is what is to be tried.
+type Wanted<'a> = &'a dyn Fn(&MemoryPlan) -> bool;
+
 /// Proves under each of some limits, compares with the CPU, and tells the times of the kernel phase.
 fn run(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String> {
     let text = |error: &dyn ToString| error.to_string();
@@ -46,7 +49,7 @@ fn run(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String> {
     let device = Device::new(Cuda::new(gpu.clone(), None));
     let mut rows = Vec::new();
     let nothing = |plan: &MemoryPlan| plan.vectors().all(Vector::is_resident);
-    let cases: [(&str, BG2, &dyn Fn(&MemoryPlan) -> bool); 5] = [
+    let cases: [(&str, BG2, Wanted<'_>); 5] = [
         ("everything streamed", BG2::Cpu, &|plan| plan.h.resident == 0),
         ("h streamed in part", BG2::Cpu, &|plan| plan.h.resident > 0 && !plan.h.is_resident()),
         ("h streamed, b_g2 on the device", BG2::Gpu, &|plan| plan.b_g2.is_some() && !plan.h.is_resident()),
