@@ -11,7 +11,8 @@ fn all(c: &mut Criterion) {
     let filter = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
     let wanted = |id: &str| filter.as_ref().is_none_or(|filter| id.contains(filter.as_str()));
     for operation in rooms::all() {
-        let peers = ["arkworks", "bellperson", "blst", "filecoin-proofs"].map(|peer| operation.bench_id(peer));
+        let peers =
+            ["arkworks", "bellperson", "blst", "filecoin-proofs", "memory"].map(|peer| operation.bench_id(peer));
         if operation.tier == Tier::Counted || !operation.ours().chain(peers).any(|id| wanted(&id)) {
             continue;
         }

@@ -399,7 +399,7 @@ const LONG_VERSION: &str = concat!(
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done, 1 failed, 2 wrong command line or configuration, 3 no daemon at the address,
-4 input refused, 5 try again later (queue full, draining, parameters missing), 6 unknown job.";
+4 input refused, 5 try again later (queue full, draining, parameters missing), 6 unknown job, 7 job store unusable.";
 
 #[cfg(test)]
 mod tests {

@@ -2,6 +2,7 @@
 
 use std::{fmt, process::ExitCode};
 
+use cuzk_server::store::durable::OpenError;
 use tonic::Code;
 
 use crate::{
@@ -28,6 +29,8 @@ pub enum Exit {
     TryLater = 5,
     /// The daemon does not know the job.
     UnknownJob = 6,
+    /// The daemon cannot start on its job store: it is damaged, from a later version, or open to others.
+    Store = 7,
 }
 
 /// Why the program ends without success: what happened and where, and what to do about it.
@@ -113,6 +116,17 @@ impl From<PlanError> for Failure {
     }
 }
 
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        let exit = match &error {
+            OpenError::Damaged { .. } | OpenError::Newer { .. } | OpenError::Exposed { .. } => Exit::Store,
+            // These may pass.
+            OpenError::Locked { .. } | OpenError::Folder { .. } => Exit::Failure,
+        };
+        Self::new(exit, error.to_string())
+    }
+}
+
 impl From<BindError> for Failure {
     fn from(error: BindError) -> Self {
         Self::new(Exit::Failure, error.to_string())
@@ -133,6 +147,7 @@ mod tests {
             (Exit::Refused, 4),
             (Exit::TryLater, 5),
             (Exit::UnknownJob, 6),
+            (Exit::Store, 7),
         ];
         for (exit, number) in table {
             assert_eq!(exit as u8, number);

@@ -5,6 +5,7 @@
 //! * [`resources`]: what this process may use of the machine, and how it is divided
 //! * [`listen`]: addresses, and sockets bound without taking anything from anybody
 //! * [`run`]: the life of the daemon, from listeners first to drained last; [`backend`], [`porep`]: who proves
+//! * [`state`]: the folder of the job store
 //! * [`shutdown`], [`notify`], [`logging`]: signals, the supervisor, the log
 //! * [`allocator`]: memory that is kept for the next proof, and given back when none comes
 //! * [`client`]: a connection to a running daemon; [`exit`]: exit codes and errors
@@ -23,6 +24,7 @@ pub mod porep;
 pub mod resources;
 pub mod run;
 pub mod shutdown;
+pub mod state;
 
 use std::{ffi::OsString, process::ExitCode};
 

@@ -362,6 +362,12 @@ fn in_tenths(circuit: CircuitId) -> impl Fn(u64, u64) + Sync {
     }
 }
 
+/// Host memory of parameters on the CPU: the points of `h`, of two coordinates of 64 bytes in the wider arithmetic. The
+/// others and the constraint system are mapped.
+fn host_bytes(h_points: u64) -> u64 {
+    128 * h_points
+}
+
 fn key(params: &Params) -> &PreparedVerifyingKey<Bls12> {
     &params.srs.prepared
 }

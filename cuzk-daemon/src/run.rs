@@ -6,7 +6,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use cuzk_server::{DrainReport, Engine, EngineConfig, Lifecycle, Proving, ServeOptions, serve};
+use cuzk_server::{DrainReport, Engine, EngineConfig, Lifecycle, Proving, ServeOptions, serve, store::JobStore};
 use cuzk_synth::circuit::CircuitId;
 use tokio::{runtime::Runtime, task::JoinHandle};
 
@@ -20,6 +20,7 @@ use crate::{
     notify::{State, notify},
     resources::{Plan, Resources},
     shutdown::{self, Shutdown, Trigger},
+    state,
 };
 
 /// A daemon with a checked configuration, a log and a plan; nothing is bound or started yet.
@@ -76,6 +77,7 @@ impl Prepared {
             let shutdown =
                 shutdown::on_signals().map_err(|e| Failure::new(Exit::Failure, format!("cannot handle signals: {e}")))?;
             let bound = Bound::bind(&config)?;
+            let store = state::open(&config.store)?;
             notify(&State::Status("opening the devices".into()));
             // Devices may take their time, and a second signal must not have to wait for them.
             let of = config.clone();
@@ -86,7 +88,7 @@ impl Prepared {
                 () = stop.stop() => return Err(Failure::new(Exit::Failure, STOPPED)),
                 opened = opening => opened.map_err(|e| Failure::new(Exit::Failure, format!("opening the devices: {e}")))??,
             };
-            run_daemon(&config, &plan, bound, proving, shutdown).await
+            run_daemon(&config, &plan, bound, store, proving, shutdown).await
         });
         // Blocking calls that are still at work must not hold up the end.
         runtime.shutdown_background();
@@ -136,16 +138,26 @@ impl Bound {
     }
 }
 
-/// Runs an engine on bound sockets until a drain is asked for and done, or a stop is asked for.
+/// Runs an engine on bound sockets until a drain is asked for and done, or a stop is asked for. Without a store its jobs
+/// live in memory.
 pub async fn run_daemon<P: Proving>(
     config: &Config,
     plan: &Plan,
     bound: Bound,
+    store: Option<Arc<dyn JobStore>>,
     proving: Arc<P>,
     shutdown: Shutdown,
 ) -> Result<DrainReport, Failure> {
     let Bound { listeners, endpoints, _guards } = bound;
-    let engine = Engine::start(engine_config(config, plan), proving);
+    let on_stop = match &store {
+        Some(_) => "stopped at once: unfinished jobs go on after the next start",
+        None => "stopped at once: unfinished jobs are lost",
+    };
+    let engine = match store {
+        Some(store) => Engine::start_with_store(engine_config(config, plan), proving, store)
+            .map_err(|e| Failure::new(Exit::Failure, format!("the job store: {e}")))?,
+        None => Engine::start(engine_config(config, plan), proving),
+    };
     let shown: Vec<_> = endpoints.iter().map(Endpoint::to_string).collect();
     tracing::info!("listening at {}", shown.join(", "));
 
@@ -162,20 +174,20 @@ pub async fn run_daemon<P: Proving>(
     tokio::select! {
         // Whoever asks twice wants no more waiting, also not for a drain that is about to end.
         biased;
-        () = stop.stop() => Err(Failure::new(Exit::Failure, STOPPED)),
+        () = stop.stop() => Err(Failure::new(Exit::Failure, on_stop)),
         served = serving => served.map_err(|e| Failure::new(Exit::Failure, e.to_string())),
         () = getting_ready => unreachable!("it never ends"),
     }
 }
 
-/// Starts a daemon as a task of the current runtime, at a free port of the loopback interface, whatever
-/// `daemon.listen` says.
+/// Starts a daemon as a task of the current runtime, at a free port of the loopback interface and with jobs in memory,
+/// whatever `daemon.listen` and `store.kind` say.
 pub fn spawn_in_process<P: Proving>(mut config: Config, plan: Plan, proving: Arc<P>) -> Result<InProcess, Failure> {
     config.daemon.listen = OneOrMany(vec![Endpoint::Tcp(([127, 0, 0, 1], 0).into())]);
     let bound = Bound::bind(&config)?;
     let target = Target::from(bound.endpoints()[0].clone());
     let (trigger, shutdown) = shutdown::manual();
-    let task = tokio::spawn(async move { run_daemon(&config, &plan, bound, proving, shutdown).await });
+    let task = tokio::spawn(async move { run_daemon(&config, &plan, bound, None, proving, shutdown).await });
     Ok(InProcess { target, trigger, task })
 }
 
@@ -203,6 +215,7 @@ pub fn engine_config(config: &Config, plan: &Plan) -> EngineConfig {
         group_delay: scheduler.group_delay.duration(),
         affinity: config.gpus.affinity.0.iter().map(|a| (a.device.clone(), a.circuits.clone())).collect(),
         retain_finished: scheduler.retain_finished as usize,
+        retain_finished_bytes: scheduler.retain_finished_bytes.bytes(),
         retain_finished_for: scheduler.retain_finished_for.duration(),
         abandon_grace: scheduler.abandon_grace.duration(),
         promote_after: scheduler.promote_after.duration(),
@@ -299,6 +312,7 @@ mod tests {
         s.attempts = NonZeroU32::new(7).expect("not 0");
         s.group_delay = Span::from_secs(15);
         s.retain_finished = 9;
+        s.retain_finished_bytes = ByteSize::from_gib(2);
         s.retain_finished_for = Span::from_secs(11);
         s.abandon_grace = Span::from_secs(12);
         s.promote_after = Span::from_secs(13);
@@ -313,6 +327,7 @@ mod tests {
         let spans = [engine.retain_finished_for, engine.abandon_grace, engine.promote_after, engine.stage_limit];
         assert_eq!(spans.map(|d| d.as_secs()), [11, 12, 13, 14]);
         assert_eq!(engine.group_delay.as_secs(), 15);
+        assert_eq!(engine.retain_finished_bytes, 2 << 30);
     }
 
     #[test]

@@ -178,7 +178,8 @@ async fn a_unix_socket_serves_and_is_gone_after_the_drain() {
     config.srs.preload = OneOrMany(vec![CircuitId::porep(SectorSize::Kib2)]);
     let bound = Bound::bind(&config).expect("free");
     let (trigger, asked) = shutdown::manual();
-    let task = tokio::spawn(async move { run::run_daemon(&config, &PLAN, bound, Arc::new(Pretender), asked).await });
+    let task =
+        tokio::spawn(async move { run::run_daemon(&config, &PLAN, bound, None, Arc::new(Pretender), asked).await });
 
     let target = Target::Unix(socket.clone());
     let ended = prove(&target, dir.path(), "7").await;
@@ -202,7 +203,7 @@ async fn a_second_request_to_end_stops_at_once() {
     let (trigger, asked) = shutdown::manual();
     trigger.ask();
     trigger.ask();
-    let ended = run::run_daemon(&config, &PLAN, bound, Arc::new(Pretender), asked).await;
+    let ended = run::run_daemon(&config, &PLAN, bound, None, Arc::new(Pretender), asked).await;
     let failure = ended.expect_err("a drain would have succeeded");
     assert!(failure.to_string().contains("stopped at once"), "{failure}");
 }

@@ -65,7 +65,7 @@ fn start(folder: &Path, socket: PathBuf) -> Daemon {
             let targets: Vec<Target> = bound.endpoints().iter().cloned().map(Target::from).collect();
             sender.send(targets).expect("the test waits");
             let (_trigger, shutdown) = shutdown::manual();
-            run::run_daemon(&config, &plan, bound, proving, shutdown).await
+            run::run_daemon(&config, &plan, bound, None, proving, shutdown).await
         })
     });
     let targets = receiver.recv().expect("the daemon starts");

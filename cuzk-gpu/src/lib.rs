@@ -22,5 +22,6 @@ pub mod shelf;
 pub mod srs;
 pub mod timeline;
 pub mod timing;
+pub mod turns;
 
 mod toy;

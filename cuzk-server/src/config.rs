@@ -53,9 +53,10 @@ impl Default for EngineConfig {
             attempts: 3,
             group_delay: Duration::from_secs(120),
             affinity: Vec::new(),
-            retain_finished: 256,
+            retain_finished: 4096,
             retain_finished_bytes: 64 << 20,
-            retain_finished_for: Duration::from_secs(3600),
+            // A node that was away for some days finds its proofs.
+            retain_finished_for: Duration::from_secs(7 * 24 * 3600),
             abandon_grace: Duration::from_secs(60),
             admit_threads: 2,
             promote_after: Duration::from_secs(30 * 60),

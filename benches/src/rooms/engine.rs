@@ -83,7 +83,7 @@ fn work_off(core: &mut Core, now: Instant) {
 }
 
 /// An engine with room for so many jobs, parameters loaded.
-fn core(jobs: usize) -> Core {
+pub(super) fn core(jobs: usize) -> Core {
     let limits = Limits {
         queued_jobs: jobs,
         synthesis_workers: 1,

@@ -11,6 +11,7 @@ mod engine;
 mod groth16;
 mod porep;
 mod requests;
+mod store;
 mod toy;
 
 use std::{
@@ -87,6 +88,7 @@ pub fn all() -> Vec<Operation> {
     arithmetic::add(&mut operations);
     groth16::add(&mut operations);
     engine::add(&mut operations);
+    store::add(&mut operations);
     porep::add(&mut operations);
     counted::add(&mut operations);
     operations

@@ -24,9 +24,14 @@ pub use self::{
     layers::{OTHER_VARIABLES, Override, PARAM_CACHE_VARIABLE, Settings, Sources, merge},
     problem::{Origin, Problem, Problems, Warning},
     render::{render, summary},
-    schema::{Config, Daemon, Finish, Gpus, KEYS, Key, Limits, Logging, Memory, Pipeline, Scheduler, Srs, Synthesis},
+    schema::{
+        Config, Daemon, Finish, Gpus, KEYS, Key, Limits, Logging, Memory, Pipeline, Scheduler, Srs, Store, Synthesis,
+    },
     setting::{Inert, OneOrMany, Setting},
-    types::{Affinity, DeviceName, GpuPolicy, LogFormat, LogLevel, MemoryBudget, SocketMode},
+    types::{
+        Affinity, DamagedStore, DeviceName, GpuPolicy, LogFormat, LogLevel, MemoryBudget, SocketMode, StoreKind,
+        StorePath,
+    },
     units::{ByteSize, Span, UnitError},
 };
 

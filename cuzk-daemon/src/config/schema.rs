@@ -13,7 +13,10 @@ use toml::Value;
 use super::{
     gpu::PointChecks,
     setting::{Inert, OneOrMany, Setting},
-    types::{Affinity, DeviceName, GpuPolicy, LogFormat, LogLevel, MemoryBudget, SocketMode},
+    types::{
+        Affinity, DamagedStore, DeviceName, GpuPolicy, LogFormat, LogLevel, MemoryBudget, SocketMode, StoreKind,
+        StorePath,
+    },
     units::{ByteSize, Span},
 };
 use crate::listen::Endpoint;
@@ -147,9 +150,11 @@ schema! {
         /// Payload bytes that all unfinished jobs may hold together; further jobs are refused with RESOURCE_EXHAUSTED.
         max_queued_bytes: ByteSize = ByteSize::from_gib(4),
         /// Finished jobs kept for clients that ask again.
-        retain_finished: u32 = 256,
+        retain_finished: u32 = 4096,
+        /// Bytes of finished jobs that are kept; one of 32 GiB takes about 2.5 KiB.
+        retain_finished_bytes: ByteSize = ByteSize::from_mib(64),
         /// How long finished jobs are kept.
-        retain_finished_for: Span = Span::from_secs(3600),
+        retain_finished_for: Span = Span::from_secs(7 * 24 * 3600),
         /// How long a job goes on after the last client that waited for it in Prove has gone.
         abandon_grace: Span = Span::from_secs(60),
         /// After each such time a waiting job rises by one priority, up to HIGH.
@@ -166,6 +171,16 @@ schema! {
         max_batch_wait_ms: Inert<u32> = Inert(0),
         /// Accepted and without effect: order is by priority, then by arrival.
         sort_by_type: Inert<bool> = Inert(false),
+    }
+
+    /// Where accepted jobs are kept, so that they survive a crash.
+    store: Store {
+        /// "disk" keeps accepted jobs and finished proofs through a restart, "memory" does not.
+        kind: StoreKind = StoreKind::Disk,
+        /// The folder of the store on disk, for this daemon alone: "auto" or an absolute path.
+        path: StorePath = StorePath::Auto,
+        /// What to do with a store on disk that is damaged: "refuse" to start, or "move_aside" and begin an empty one.
+        if_damaged: DamagedStore = DamagedStore::Refuse,
     }
 
     /// The CPU side of proving.

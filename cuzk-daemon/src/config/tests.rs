@@ -94,6 +94,9 @@ fn all_keys_can_be_set() {
         policy = "never"
         [scheduler]
         max_queued_bytes = "1GiB"
+        [store]
+        path = "/s"
+        if_damaged = "move_aside"
         [synthesis]
         check = "full"
         [logging]
@@ -113,6 +116,9 @@ fn all_keys_can_be_set() {
     assert_eq!(config.gpus.vram_reserve, ByteSize::from_gib(1));
     assert_eq!(config.gpus.b_g2_msm, BG2::Auto);
     assert_eq!(config.scheduler.max_queued_bytes, ByteSize::from_gib(1));
+    assert_eq!(config.store.kind, StoreKind::Disk);
+    assert_eq!(config.store.path, StorePath::Fixed("/s".into()));
+    assert_eq!(config.store.if_damaged, DamagedStore::MoveAside);
     assert_eq!(config.synthesis.check, Check::Full);
     assert_eq!(config.logging.format, LogFormat::Json);
 }
@@ -164,6 +170,8 @@ fn wrong_types_and_units_are_refused_with_what_was_expected() {
         ("[daemon]\nlisten = \"0.0.0.0\"", "is not IP:port"),
         ("[daemon]\nsocket_mode = 660", "expected octal permission bits"),
         ("[srs]\npreload = [\"porep-1k\"]", "unknown circuit id \"porep-1k\""),
+        ("[store]\nkind = \"redis\"", "expected \"disk\" or \"memory\""),
+        ("[store]\npath = \"jobs\"", "expected \"auto\" or an absolute path, found the text \"jobs\""),
         ("[gpus]\npolicy = \"yes\"", "expected \"required\", \"prefer\" or \"never\""),
         ("[gpus]\ngpu_workers_per_device = 0", "expected an integer from 1"),
         ("[logging]\nlevel = \"inof\"", "found the text \"inof\""),
@@ -219,7 +227,7 @@ fn flag_over_environment_over_file_over_default() {
         let settings = merge(sources).expect("legal");
         (settings.config.scheduler.retain_finished, settings.origin(key).to_string())
     };
-    assert_eq!(read(&sources), (256, "default".into()));
+    assert_eq!(read(&sources), (4096, "default".into()));
     sources.file = Some(("f.toml".into(), "[scheduler]\nretain_finished = 1\n".into()));
     assert_eq!(read(&sources), (1, "f.toml:2".into()));
     sources.variables.push(variable("CUZK_SCHEDULER_RETAIN_FINISHED", "2"));

@@ -1,6 +1,6 @@
 //! The types of single keys that are neither numbers nor units.
 
-use std::fmt;
+use std::{fmt, path::PathBuf};
 
 use toml::Value;
 use tracing_subscriber::EnvFilter;
@@ -31,6 +31,33 @@ pub enum GpuPolicy {
     Prefer,
     /// Only on the CPU.
     Never,
+}
+
+/// Where accepted jobs live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreKind {
+    /// On disk: they survive a restart.
+    Disk,
+    /// In memory: they do not.
+    Memory,
+}
+
+/// The folder of the job store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StorePath {
+    /// The state folder that the supervisor or the user has for programs.
+    Auto,
+    /// This one.
+    Fixed(PathBuf),
+}
+
+/// What is done about a damaged job store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DamagedStore {
+    /// The daemon does not start.
+    Refuse,
+    /// Its files get other names, and an empty store is begun.
+    MoveAside,
 }
 
 /// How log lines are written.
@@ -153,6 +180,64 @@ impl Setting for GpuPolicy {
             Self::Required => "required",
             Self::Prefer => "prefer",
             Self::Never => "never",
+        }
+        .into()
+    }
+}
+
+impl Setting for StoreKind {
+    const EXPECTS: &'static str = "\"disk\" or \"memory\"";
+
+    fn from_toml(value: &Value) -> Result<Self, String> {
+        match value.as_str() {
+            Some("disk") => Ok(Self::Disk),
+            Some("memory") => Ok(Self::Memory),
+            _ => Err(mismatch::<Self>(value)),
+        }
+    }
+
+    fn to_toml(&self) -> Value {
+        match self {
+            Self::Disk => "disk",
+            Self::Memory => "memory",
+        }
+        .into()
+    }
+}
+
+impl Setting for StorePath {
+    const EXPECTS: &'static str = "\"auto\" or an absolute path";
+
+    fn from_toml(value: &Value) -> Result<Self, String> {
+        match value.as_str() {
+            Some("auto") => Ok(Self::Auto),
+            _ => PathBuf::from_toml(value).map(Self::Fixed).map_err(|_| mismatch::<Self>(value)),
+        }
+    }
+
+    fn to_toml(&self) -> Value {
+        match self {
+            Self::Auto => "auto".into(),
+            Self::Fixed(path) => path.to_toml(),
+        }
+    }
+}
+
+impl Setting for DamagedStore {
+    const EXPECTS: &'static str = "\"refuse\" or \"move_aside\"";
+
+    fn from_toml(value: &Value) -> Result<Self, String> {
+        match value.as_str() {
+            Some("refuse") => Ok(Self::Refuse),
+            Some("move_aside") => Ok(Self::MoveAside),
+            _ => Err(mismatch::<Self>(value)),
+        }
+    }
+
+    fn to_toml(&self) -> Value {
+        match self {
+            Self::Refuse => "refuse",
+            Self::MoveAside => "move_aside",
         }
         .into()
     }

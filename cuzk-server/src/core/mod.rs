@@ -57,6 +57,7 @@ pub use schedule::ProofOrder;
 use crate::{
     memory::{Budget, Reservation},
     metrics::Metrics,
+    proving::PartitionProof,
 };
 
 /// The bounds a core keeps. See [`crate::EngineConfig`] for most of them.
@@ -98,6 +99,13 @@ pub enum Effect {
         outcome: Arc<Outcome>,
         /// The client's name for it, fit for a log.
         label: String,
+    },
+    /// A partition is proven and verified, and it is not the last of its job.
+    Proved {
+        /// Which.
+        run: Run,
+        /// Its proof.
+        proof: PartitionProof,
     },
     /// The outcomes of these jobs are not kept any longer.
     Forgotten(Vec<JobKey>),

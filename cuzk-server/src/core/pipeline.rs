@@ -108,7 +108,11 @@ impl Core {
                 done.proof = Some(proof);
                 job.devices.insert(device);
                 self.metrics.partition(device, PartitionResult::Proved);
-                return job.whole_proof();
+                let whole = job.whole_proof();
+                if whole.is_none() {
+                    self.effects.push(Effect::Proved { run, proof });
+                }
+                return whole;
             }
             Err(ProofFailure::Input(reason)) => (PartitionResult::Failed, reason, false),
             Err(ProofFailure::Device(reason) | ProofFailure::Sick(reason) | ProofFailure::Panic(reason)) => {

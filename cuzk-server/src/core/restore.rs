@@ -5,9 +5,9 @@ use std::{sync::Arc, time::Instant};
 use super::{
     Core, NewJob,
     identity::Identity,
-    job::{Job, JobKey, Outcome},
+    job::{Job, JobKey, Outcome, Stage},
 };
-use crate::memory::Use;
+use crate::{memory::Use, proving::PartitionProof};
 
 impl Core {
     /// Keeps an unfinished job from being worked at, until [`Self::release`].
@@ -43,6 +43,14 @@ impl Core {
         job.detached = true;
         self.restore_next_key(key.0 + 1);
         self.enqueue(key, job, now);
+    }
+
+    /// Takes the verified proof of one partition of a restored job back.
+    pub fn restore_proof(&mut self, key: JobKey, partition: usize, proof: PartitionProof) {
+        if let Some(partition) = self.jobs.get_mut(&key).and_then(|job| job.partitions.get_mut(partition)) {
+            partition.stage = Stage::Proved;
+            partition.proof = Some(proof);
+        }
     }
 
     /// Takes the outcome of an earlier life back. Outcomes are to be restored by the time of their end, before the jobs.

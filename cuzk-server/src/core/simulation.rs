@@ -307,6 +307,7 @@ impl World {
                 | Effect::Retried { .. }
                 | Effect::Stalled { .. }
                 | Effect::Fenced { .. }
+                | Effect::Proved { .. }
                 | Effect::Revived { .. }
                 | Effect::Forgotten(_) => {}
             }

@@ -17,10 +17,8 @@ pub enum EngineError {
     /// The request may be right, but there is no room for it now, or never will be.
     #[error(transparent)]
     NoRoom(#[from] Refused),
-    /// No such job: never accepted, accepted before a restart, or ended so long ago that it is forgotten.
-    #[error(
-        "unknown job {0:?}: never accepted by this daemon since its start, or ended and no longer kept; submit it again"
-    )]
+    /// No such job: never accepted, ended so long ago that it is forgotten, or of an earlier life without a store.
+    #[error("unknown job {0:?}: never accepted, or ended and no longer kept; submit it again")]
     UnknownJob(String),
     /// Parameters could not be loaded.
     #[error("loading the parameters of {circuit}: {reason}")]

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     core::job::JobKey,
     proving::{ProofRequest, Proving},
-    store::{JobStore, KeptJob, Recovered, StoreError, StoreEvent},
+    store::{JobStore, KeptJob, Recovered, StoreError, StoreErrorKind, StoreEvent, StoreStatus, Unfinished},
 };
 
 /// Events written at once, at most: bounds the memory of a batch, not its time.
@@ -41,7 +41,10 @@ impl Keeper {
         let writer = store.clone();
         let started =
             thread::Builder::new().name("cuzk-store".to_owned()).spawn(move || write_all(&*writer, &received));
-        started.map_err(|error| StoreError(format!("no thread to write with: {error}")))?;
+        started.map_err(|error| StoreError {
+            kind: StoreErrorKind::Broken,
+            reason: format!("no thread to write with: {error}"),
+        })?;
         Ok((recovered, Self { store, letters }))
     }
 
@@ -54,6 +57,11 @@ impl Keeper {
     pub(super) fn tell(&self, event: StoreEvent) {
         // The thread reads as long as this sender lives.
         let _ = self.letters.send(Letter::Event(event));
+    }
+
+    /// What the store tells of itself.
+    pub(super) fn status(&self) -> StoreStatus {
+        self.store.status()
     }
 
     /// Waits until all that was told is written.
@@ -79,7 +87,7 @@ fn write_all(store: &dyn JobStore, letters: &mpsc::Receiver<Letter>) {
         if !events.is_empty()
             && let Err(error) = store.record(&events)
         {
-            tracing::error!(%error, events = events.len(), "the job store did not take notes: these jobs run again after a restart");
+            tracing::error!(%error, events = events.len(), "the job store did not take notes: it tries again");
         }
         for done in flushes {
             // Who asked may have gone.
@@ -98,12 +106,15 @@ pub(super) fn restore<P: Proving>(shared: &Arc<Shared<P>>, recovered: Recovered)
             state.core.restore_finished(kept.identity, kept.outcome, ended, now);
         }
         let mut keys = Vec::with_capacity(unfinished.len());
-        for KeptJob { key, new, accepted } in unfinished {
+        for Unfinished { job: KeptJob { key, new, accepted }, proofs } in unfinished {
             let age = SystemTime::now().duration_since(accepted).unwrap_or_default();
             let mut live = Live::new(new.circuit.kind, None);
             live.kept = true;
             state.live.insert(key, live);
             state.core.restore(key, new, now.checked_sub(age).unwrap_or(now), now);
+            for (partition, proof) in proofs {
+                state.core.restore_proof(key, partition, proof);
+            }
             keys.push(key);
         }
         keys

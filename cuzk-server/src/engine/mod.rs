@@ -229,14 +229,21 @@ impl<P: Proving> Engine<P> {
         });
         let lifecycle = shared.lifecycle.borrow().clone();
         let uptime = shared.started_at.elapsed();
-        status::compose(core, params, &shared.facts(), lifecycle, uptime, &shared.ids)
+        let mut status = status::compose(core, params, &shared.facts(), lifecycle, uptime, &shared.ids);
+        let trouble = shared.keeper.as_ref().and_then(|keeper| keeper.status().trouble);
+        status.warnings.extend(trouble.map(|trouble| format!("the job store takes no jobs: {trouble}")));
+        status
     }
 
     /// Counters and histograms in Prometheus text exposition format, from memory.
     pub fn metrics_text(&self) -> String {
         let shared = &self.handle.shared;
         let uptime = shared.started_at.elapsed();
-        shared.with(|state, now| metrics::render(&state.core, &state.core.status(now), uptime))
+        let mut text = shared.with(|state, now| metrics::render(&state.core, &state.core.status(now), uptime));
+        if let Some(keeper) = &shared.keeper {
+            text += &metrics::render_store(&keeper.status());
+        }
+        text
     }
 
     /// Loads a circuit's parameters ahead of the first job, and waits for it. Must be called within a tokio runtime.

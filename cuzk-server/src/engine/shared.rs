@@ -321,6 +321,11 @@ impl<P: Proving> Shared<P> {
                 after.push(After::log(move || log::revived(&device, out_for)));
             }
             Effect::Revive(device) => after.push(After::Revive(device)),
+            Effect::Proved { run, proof } => {
+                if state.live.get(&run.job).is_some_and(|live| live.kept) {
+                    self.tell_keeper(StoreEvent::Proved(run.job, run.partition, proof));
+                }
+            }
             Effect::Forgotten(jobs) => jobs.into_iter().for_each(|job| self.tell_keeper(StoreEvent::Forgotten(job))),
             Effect::LoadParams(circuit) => after.push(After::Load(circuit)),
             Effect::DropParams(circuit) => after.push(After::Params(circuit, state.params.remove(&circuit))),

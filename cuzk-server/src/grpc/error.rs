@@ -4,10 +4,17 @@ use std::time::Duration;
 
 use tonic::{Code, Status, metadata::MetadataValue};
 
-use crate::{core::Refused, engine::EngineError, proving::Refusal};
+use crate::{
+    core::Refused,
+    engine::EngineError,
+    proving::Refusal,
+    store::{StoreError, StoreErrorKind},
+};
 
 /// The most characters of a message: it travels in a header.
 const MESSAGE_CHARS: usize = 1000;
+/// A disk is not emptied in seconds.
+const FULL_DISK_RETRY: Duration = Duration::from_secs(60);
 
 /// The status that a client gets.
 pub(super) fn status(error: &EngineError) -> Status {
@@ -22,7 +29,10 @@ pub(super) fn status(error: &EngineError) -> Status {
         EngineError::NoRoom(Refused::Draining | Refused::NoDevice { .. }) => (Code::Unavailable, None),
         EngineError::UnknownJob(_) => (Code::NotFound, None),
         EngineError::ParamsLoad { .. } => (Code::FailedPrecondition, None),
-        EngineError::NotKept(_) => (Code::Unavailable, None),
+        EngineError::NotKept(StoreError { kind: StoreErrorKind::Full, .. }) => {
+            (Code::ResourceExhausted, Some(FULL_DISK_RETRY))
+        }
+        EngineError::NotKept(StoreError { kind: StoreErrorKind::Broken, .. }) => (Code::Unavailable, None),
         EngineError::Stopped => (Code::Unavailable, None),
         EngineError::Internal(_) => (Code::Internal, None),
     };
@@ -49,13 +59,16 @@ mod tests {
     use cuzk_synth::circuit::{CircuitId, SectorSize};
 
     use super::*;
-    use crate::store::StoreError;
+
+    fn store_error(kind: StoreErrorKind) -> StoreError {
+        StoreError { kind, reason: "/store: writing a payload: no space left on device".into() }
+    }
 
     #[test]
     fn each_error_has_the_code_of_who_must_act() {
         let circuit = CircuitId::porep(SectorSize::Kib2);
         let full = Refused::QueueFull { jobs: 64, limit: 64, retry_after: Duration::from_secs(7) };
-        let cases: [(EngineError, Code); 12] = [
+        let cases: [(EngineError, Code); 13] = [
             (Refusal::invalid("miner_id", "is 1, C1 says 2").into(), Code::InvalidArgument),
             (Refusal::Unimplemented("no SnapDeals".into()).into(), Code::Unimplemented),
             (Refusal::FailedPrecondition("no file".into()).into(), Code::FailedPrecondition),
@@ -65,7 +78,8 @@ mod tests {
             (Refused::NoDevice { circuit, reason: "gone".into() }.into(), Code::Unavailable),
             (EngineError::UnknownJob("x".into()), Code::NotFound),
             (EngineError::ParamsLoad { circuit, reason: "digest".into() }, Code::FailedPrecondition),
-            (EngineError::NotKept(StoreError("disk full".into())), Code::Unavailable),
+            (EngineError::NotKept(store_error(StoreErrorKind::Full)), Code::ResourceExhausted),
+            (EngineError::NotKept(store_error(StoreErrorKind::Broken)), Code::Unavailable),
             (EngineError::Stopped, Code::Unavailable),
             (EngineError::Internal("it".into()), Code::Internal),
         ];

@@ -18,6 +18,7 @@ use crate::{
         job::{JobStatus, Outcome, Priority},
     },
     memory::Use,
+    store::StoreStatus,
 };
 
 /// What became of a submission that was well-formed.
@@ -266,6 +267,25 @@ fn render_memory(out: &mut Exposition, core: &Core, status: &CoreStatus) {
         let outcome = if *ok { "loaded" } else { "failed" };
         out.sample(&[("circuit", &circuit.to_string()), ("outcome", outcome)], *count);
     }
+}
+
+/// What a job store adds to the exposition text.
+pub(crate) fn render_store(store: &StoreStatus) -> String {
+    let mut out = Exposition::default();
+    out.gauge("cuzk_store_jobs", "Unfinished jobs in the job store.").sample(&[], store.jobs as u64);
+    out.gauge("cuzk_store_payload_bytes", "Payload bytes of the unfinished jobs in the job store.")
+        .sample(&[], store.payload_bytes);
+    out.counter("cuzk_store_spooled_bytes_total", "Payload bytes written to the job store.")
+        .sample(&[], store.spooled_bytes);
+    out.counter("cuzk_store_jobs_found_total", "Unfinished jobs found at the start, by what became of them.")
+        .sample(&[("outcome", "resumed")], store.resumed)
+        .sample(&[("outcome", "lost")], store.lost);
+    out.counter("cuzk_store_errors_total", "Writes to the job store that failed.").sample(&[], store.errors);
+    out.gauge("cuzk_store_pending_changes", "Changes that the job store has still to write because writes fail.")
+        .sample(&[], store.pending as u64);
+    out.histogram("cuzk_store_commit_seconds", "Time of a commit of the job store, sync included.")
+        .buckets(&[], &store.commits);
+    out.finish()
 }
 
 fn get<K: Ord>(counts: &BTreeMap<K, u64>, key: &K) -> u64 {

@@ -359,6 +359,7 @@ impl World {
             | Effect::Discard(_)
             | Effect::Retried { .. }
             | Effect::Stalled { .. }
+            | Effect::Proved { .. }
             | Effect::Revived { .. }
             | Effect::Forgotten(_) => {}
         }
