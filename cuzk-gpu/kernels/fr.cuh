@@ -250,31 +250,45 @@ FN fr fr_sub(const fr& a, const fr& b)
 
 // About floor(a b / 2^256), never above it and less than 1 + 2^-28 below it: the columns i + j < 6 of the product are
 // left out. 43 wide products. Even columns are summed in e (e[k] is word 6 + k), odd ones in o (o[k] is word 7 + k),
-// so that the two words of a product are neighbours and the carry runs along.
+// so that the two words of a product are neighbours and the carry runs along. The first product of a column, that by
+// b[7], ends the chain of the row before, whose carry it takes: a carry kept for it would need a zero beside it, which
+// the assembler makes in the pipe of the products.
 FN fr fr_high(const fr& a, const fr& b)
 {
     u32 e[10], o[9];
-    UNROLL for (int k = 0; k < 10; k++) e[k] = 0;
-    UNROLL for (int k = 0; k < 9; k++) o[k] = 0;
     UNROLL for (int i = 0; i < FR_WORDS; i++) {
         UNROLL for (int odd = 0; odd < 2; odd++) {
             u32* sum = odd ? o : e;
             const int first = 6 + odd;
-            // Columns of this row and parity: from `low` to `high`, in steps of 2.
+            // Columns of this row and parity from `low` to `high`, but for that of b[7].
             const int low = i > first ? i + ((i + odd) & 1) : first;
-            const int high = i + 7 - ((i + 7 + odd) & 1);
-            // The pair of the last column is new unless the row before had that column.
-            const bool fresh = high == i + 7 || i == 0;
+            const int high = i + 5 + ((i + 1 + odd) & 1);
+            const bool behind_b7 = high == i + 5;
             UNROLL for (int c = low; c <= high; c += 2) {
                 const int k = c - first;
-                sum[k] = c == low ? mad_lo_cc(a.v[i], b.v[c - i], sum[k]) : madc_lo_cc(a.v[i], b.v[c - i], sum[k]);
-                if (c == high && fresh) {
-                    sum[k + 1] = madc_hi(a.v[i], b.v[c - i], 0);
+                if (i == 0) {
+                    sum[k] = mul_lo(a.v[0], b.v[c]);
+                    sum[k + 1] = mul_hi(a.v[0], b.v[c]);
                 } else {
+                    sum[k] = c == low ? mad_lo_cc(a.v[i], b.v[c - i], sum[k]) : madc_lo_cc(a.v[i], b.v[c - i], sum[k]);
                     sum[k + 1] = madc_hi_cc(a.v[i], b.v[c - i], sum[k + 1]);
                 }
             }
-            if (!fresh) sum[high - first + 2] = addc(0, 0);
+            const int k = high + 2 - first;
+            if (i == 0) {
+                // Row 0 has no carry: its b[7], and that of row 1.
+                const int row = odd ? 0 : 1;
+                sum[k] = mul_lo(a.v[row], b.v[7]);
+                sum[k + 1] = mul_hi(a.v[row], b.v[7]);
+            } else if (behind_b7) {
+                sum[k] = addc_cc(sum[k], 0);
+                sum[k + 1] = addc(sum[k + 1], 0);
+            } else if (i < FR_WORDS - 1) {
+                sum[k] = madc_lo_cc(a.v[i + 1], b.v[7], 0);
+                sum[k + 1] = madc_hi(a.v[i + 1], b.v[7], 0);
+            } else {
+                sum[k] = addc(0, 0);
+            }
         }
     }
     fr q;

@@ -86,10 +86,12 @@ static void launch(unsigned blocks, unsigned block_size, std::function<void()> b
 #include "ntt.cu"
 #include "points.cu"
 
-extern "C" void grid_table(uint4* table, const uint4* low, const uint4* high, u32 low_bits, u32 log_entries)
+extern "C" void grid_table(uint4* table, const uint4* low, const uint4* high, u32 low_bits, u32 log_factors,
+                           u32 log_direct)
 {
-    launch(((1u << log_entries) + NTT_THREADS) / NTT_THREADS, NTT_THREADS,
-           [=] { ntt_table(table, low, high, low_bits, log_entries); });
+    const u32 entries = (1u << log_direct) + (1u << (log_factors - log_direct));
+    launch((entries + NTT_THREADS - 1) / NTT_THREADS, NTT_THREADS,
+           [=] { ntt_table(table, low, high, low_bits, log_factors, log_direct); });
 }
 extern "C" void grid_forward(uint4* data, const uint4* table, const ntt_pass* pass, u32 blocks)
 {

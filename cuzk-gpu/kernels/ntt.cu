@@ -15,7 +15,7 @@ NTT_KERNEL ntt_forward(uint4* data, const uint4* table, ntt_pass pass)
     const u32 base = ntt_base(pass);
     fr v[4];
     fr_constant t;
-    ntt_load_factor(t, table, ntt_forward_first(pass, pass.coset));
+    ntt_load_factor(t, table, pass, ntt_forward_first(pass, pass.coset));
     ntt_load_direct(v, data, pass, base, ntt_top(pass));
     ntt_forward_layers(v, t, tile, table, pass, pass.coset, 0);
     if (pass.canonical) {
@@ -35,7 +35,7 @@ NTT_KERNEL ntt_inverse(uint4* data, const uint4* table, ntt_pass pass)
     const u32 base = ntt_base(pass);
     fr v[4];
     fr_constant t;
-    ntt_load_factor(t, table, ntt_inverse_first(pass, pass.coset));
+    ntt_load_factor(t, table, pass, ntt_inverse_first(pass, pass.coset));
     if (pass.log_distance == 0) {
         ntt_load_contiguous(v, tile, data, base);
     } else {
@@ -65,7 +65,7 @@ NTT_KERNEL ntt_inverse_planes(uint4* data, ntt_planes in, const uint4* table, nt
     const u32 base = ntt_base(pass);
     fr v[4];
     fr_constant t;
-    ntt_load_factor(t, table, ntt_inverse_first(pass, 0));
+    ntt_load_factor(t, table, pass, ntt_inverse_first(pass, 0));
     const u32 p = base + 4 * threadIdx.x;
     const u32 low = in.low[p >> 5] >> (p & 31), high = in.high[p >> 5] >> (p & 31);
     const u32 exceptional = in.exceptional[p >> 5] >> (p & 31);
@@ -89,7 +89,7 @@ NTT_KERNEL ntt_turn(uint4* data, const uint4* table, ntt_pass pass)
     const u32 base = ntt_base(pass);
     fr v[4];
     fr_constant t;
-    ntt_load_factor(t, table, ntt_inverse_first(pass, 0));
+    ntt_load_factor(t, table, pass, ntt_inverse_first(pass, 0));
     ntt_load_direct(v, data, pass, base, pass.column_bits);
     ntt_inverse_layers(v, t, tile, table, pass, 0, ntt_forward_first(pass, 1));
     ntt_forward_layers(v, t, tile, table, pass, 1, 0);
@@ -114,7 +114,7 @@ NTT_KERNEL ntt_park(uint4* data, const uint4* table, ntt_pass pass)
     const u32 base = ntt_base(pass);
     fr v[4];
     fr_constant t;
-    ntt_load_factor(t, table, ntt_forward_first(pass, 1));
+    ntt_load_factor(t, table, pass, ntt_forward_first(pass, 1));
     ntt_load_direct(v, data, pass, base, ntt_top(pass));
     ntt_forward_layers(v, t, tile, table, pass, 1, 0);
     // With few layers there was no barrier since the loads, and other threads' places are overwritten.
@@ -131,7 +131,7 @@ NTT_KERNEL ntt_multiply(uint4* data, const uint4* parked, const uint4* table, nt
     const u32 base = ntt_base(pass);
     fr v[4];
     fr_constant t;
-    ntt_load_factor(t, table, ntt_forward_first(pass, 1));
+    ntt_load_factor(t, table, pass, ntt_forward_first(pass, 1));
     ntt_load_direct(v, data, pass, base, ntt_top(pass));
     ntt_forward_layers(v, t, tile, table, pass, 1, ntt_inverse_first(pass, 1));
     ROLLED for (u32 k = 0; k < 4; k++) {
@@ -150,7 +150,7 @@ NTT_KERNEL ntt_inverse_subtract(uint4* data, const uint4* minuend, const uint4* 
     fr v[4];
     fr_constant t;
     const u32 x = ntt_top(pass);
-    ntt_load_factor(t, table, ntt_inverse_first(pass, 1));
+    ntt_load_factor(t, table, pass, ntt_inverse_first(pass, 1));
     ntt_load_direct(v, data, pass, base, pass.column_bits);
     ntt_inverse_layers(v, t, tile, table, pass, 1, 0);
     const u32 p = ntt_position(pass, base, ntt_element(x));
@@ -161,18 +161,20 @@ NTT_KERNEL ntt_inverse_subtract(uint4* data, const uint4* minuend, const uint4* 
     }
 }
 
-// The table: entry j is the product of the powers low[j mod 2^low_bits] and high[j / 2^low_bits], both in
-// Montgomery form, as a constant with its quotient. The last entry, 2^log_entries, holds -1. Three products an entry.
+// The table: factor j is the product of the powers low[j mod 2^low_bits] and high[j / 2^low_bits], both in Montgomery
+// form, as a constant with its quotient. Three products an entry. A whole table is one of log_direct = log_factors.
 extern "C" __global__ void __launch_bounds__(NTT_THREADS) ntt_table(uint4* table, const uint4* low, const uint4* high,
-                                                                    u32 low_bits, u32 log_entries)
+                                                                    u32 low_bits, u32 log_factors, u32 log_direct)
 {
-    const u32 j = blockIdx.x * NTT_THREADS + threadIdx.x;
-    if (j > 1u << log_entries) return;
+    const u32 entry = blockIdx.x * NTT_THREADS + threadIdx.x;
+    const u32 upper = entry < 1u << log_direct ? 0 : entry - (1u << log_direct) + 1;
+    if (upper > 1u << (log_factors - log_direct)) return;
+    const u32 j = upper == 0 ? entry : upper << log_direct;
     fr m = fr_sub(fr_zero(), fr_one());
-    if (j < 1u << log_entries) {
+    if (j < 1u << log_factors) {
         m = fr_mul(fr_load(low, j & ((1u << low_bits) - 1)), fr_load(high, j >> low_bits));
     }
     const fr_constant t = fr_constant_from_montgomery(m);
-    ntt_split(table[ntt_part(j, 0)], table[ntt_part(j, 1)], t.w);
-    ntt_split(table[ntt_part(j, 2)], table[ntt_part(j, 3)], t.quotient);
+    ntt_split(table[ntt_part(entry, 0)], table[ntt_part(entry, 1)], t.w);
+    ntt_split(table[ntt_part(entry, 2)], table[ntt_part(entry, 3)], t.quotient);
 }

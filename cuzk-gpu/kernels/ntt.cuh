@@ -29,13 +29,18 @@ struct ntt_pass {
     u32 column_bits;  // log2 of adjacent columns in a tile
     u32 tile_shift;   // tiles are numbered by columns first, then in steps of 2^tile_shift elements
     u32 coset;        // 1: on the coset, 0: on the domain
-    u32 minus_one;    // index of the table entry that holds -1
+    u32 minus_one;    // index of the factor -1
     u32 canonical;    // 1: write numbers below r
+    u32 log_direct;   // log2 of the factors that are one entry of the table
 };
 
-// ---- The table of factors: groups of 32 entries, first part 0 (16 bytes) of each, then part 1 of each, and so on,
-// so that
-// threads with neighbouring entries read neighbouring parts. Parts 0 and 1 are the constant, 2 and 3 its quotient. ----
+// ---- The table of factors. Whole, its entry j is factor j, and entry 2^n is -1. In two levels (NTT_TWO_LEVELS, a module
+// of its own, for devices with little memory) entries below 2^log_direct are factors, and factor j is the product of the
+// entries j mod 2^log_direct and, if h = j / 2^log_direct is not 0, 2^log_direct - 1 + h. The last entry is -1 again,
+// that of h = 2^(n - log_direct).
+//
+// Entries are in groups of 32, first part 0 (16 bytes) of each, then part 1 of each, and so on, so that threads with
+// neighbouring entries read neighbouring parts. Parts 0 and 1 are the constant, 2 and 3 its quotient. ----
 
 #define NTT_NEXT_PART 32 // from a part of an entry to its next
 
@@ -83,17 +88,27 @@ FN void ntt_load_quotient(fr_constant& t, const uint4* entry)
     ntt_load_half(t.quotient, 1, entry + 3 * NTT_NEXT_PART);
 }
 
-FN void ntt_load_factor(fr_constant& t, const uint4* table, u32 j)
+// The entry that the product by factor j begins with.
+FN u32 ntt_first_entry(const ntt_pass& pass, u32 j)
 {
-    const uint4* const entry = ntt_entry(table, j);
+#ifdef NTT_TWO_LEVELS
+    return j & ((1u << pass.log_direct) - 1);
+#else
+    return j;
+#endif
+}
+
+FN void ntt_load_factor(fr_constant& t, const uint4* table, const ntt_pass& pass, u32 j)
+{
+    const uint4* const entry = ntt_entry(table, ntt_first_entry(pass, j));
     ntt_load_quotient(t, entry);
     ntt_load_w(t, entry);
 }
 
-// a t, and then t becomes factor j: each half of it is loaded as soon as its registers are free.
-FN fr ntt_mul_then_load(const fr& a, fr_constant& t, const uint4* table, u32 j)
+// a t, and then t becomes an entry: each half of it is loaded as soon as its registers are free.
+FN fr ntt_mul_then_load_entry(const fr& a, fr_constant& t, const uint4* table, u32 next)
 {
-    const uint4* const entry = ntt_entry(table, j);
+    const uint4* const entry = ntt_entry(table, next);
     const fr q = fr_high(a, t.quotient);
     ntt_load_quotient(t, entry);
     const fr product = fr_low(a, t.w, q);
@@ -101,8 +116,41 @@ FN fr ntt_mul_then_load(const fr& a, fr_constant& t, const uint4* table, u32 j)
     return product;
 }
 
+// a times factor j, of which t holds the first entry, and then t becomes the first entry of factor `next`. In a loop
+// rather than twice, to keep the code small.
+FN fr ntt_mul_then_load(const fr& a, fr_constant& t, const uint4* table, const ntt_pass& pass, u32 j, u32 next)
+{
+#ifdef NTT_TWO_LEVELS
+    fr product = a;
+    ROLLED for (u32 upper = j >> pass.log_direct;; upper = 0) {
+        const u32 entry = upper != 0 ? (1u << pass.log_direct) - 1 + upper : ntt_first_entry(pass, next);
+        product = ntt_mul_then_load_entry(product, t, table, entry);
+        if (upper == 0) return product;
+    }
+#else
+    return ntt_mul_then_load_entry(a, t, table, next);
+#endif
+}
+
+// a times factor j, of which t holds the first entry and keeps it.
+FN fr ntt_mul_factor(const fr& a, fr_constant& t, const uint4* table, const ntt_pass& pass, u32 j)
+{
+#ifdef NTT_TWO_LEVELS
+    return ntt_mul_then_load(a, t, table, pass, j, j);
+#else
+    return fr_mul_constant(a, t);
+#endif
+}
+
 // Index of -1 / T[j].
 FN u32 ntt_inverse_index(u32 j, u32 minus_one) { return j == 0 ? minus_one : j ^ ((0x80000000u >> __clz(j)) - 1); }
+
+// The same for all blocks of a thread at once: j is bits x.. of its number, and for j other than 0 the bits below the
+// leading one can be complemented before the shift. `inverse` is that of the number, shifted by x, and 0 only if j is.
+FN u32 ntt_complement(u32 blocks) { return blocks == 0 ? 0 : ntt_inverse_index(blocks, 0); }
+FN u32 ntt_inverse_upper(u32 inverse, u32 minus_one) { return inverse == 0 ? minus_one : inverse; }          // of j
+FN u32 ntt_inverse_even(u32 inverse, u32 minus_one) { return inverse == 0 ? minus_one : 2 * inverse + 1; } // of 2j
+FN u32 ntt_inverse_odd(u32 inverse) { return inverse == 0 ? 1 : 2 * inverse; }                              // of 2j + 1
 
 // ---- Where elements are ----
 
@@ -249,11 +297,11 @@ FN void ntt_forward_layers(fr v[4], fr_constant& t, ntt_tile& tile, const uint4*
     if (pass.layers >= 2) {
         while (true) {
             const u32 j = blocks >> x;
-            ntt_butterfly(v[0], v[2], fr_mul_constant(v[2], t));
-            ntt_butterfly(v[1], v[3], ntt_mul_then_load(v[3], t, table, 2 * j));
-            ntt_butterfly(v[0], v[1], ntt_mul_then_load(v[1], t, table, 2 * j + 1));
+            ntt_butterfly(v[0], v[2], ntt_mul_factor(v[2], t, table, pass, j));
+            ntt_butterfly(v[1], v[3], ntt_mul_then_load(v[3], t, table, pass, j, 2 * j));
+            ntt_butterfly(v[0], v[1], ntt_mul_then_load(v[1], t, table, pass, 2 * j, 2 * j + 1));
             const u32 next = x >= bottom + 2 ? blocks >> (x - 2) : x == bottom ? after : 2 * (blocks >> bottom);
-            ntt_butterfly(v[2], v[3], ntt_mul_then_load(v[3], t, table, next));
+            ntt_butterfly(v[2], v[3], ntt_mul_then_load(v[3], t, table, pass, 2 * j + 1, next));
             if (x < bottom + 2) break;
             ntt_exchange(v, tile, x, x - 2);
             x -= 2;
@@ -262,8 +310,8 @@ FN void ntt_forward_layers(fr v[4], fr_constant& t, ntt_tile& tile, const uint4*
     }
     if ((pass.layers & 1) != 0) {
         const u32 j = ntt_lower(pass, coset, blocks >> bottom);
-        ntt_butterfly(v[0], v[1], ntt_mul_then_load(v[1], t, table, j | 1));
-        ntt_butterfly(v[2], v[3], ntt_mul_then_load(v[3], t, table, after));
+        ntt_butterfly(v[0], v[1], ntt_mul_then_load(v[1], t, table, pass, j, j | 1));
+        ntt_butterfly(v[2], v[3], ntt_mul_then_load(v[3], t, table, pass, j | 1, after));
     }
 }
 
@@ -274,17 +322,17 @@ FN bool ntt_trivial_end(const ntt_pass& pass, u32 coset)
     return coset == 0 && pass.layers >= 2 && pass.log_distance + pass.layers == pass.log_n;
 }
 
-// Index of the first factor that full stage x of an inverse pass wants in t.
-FN u32 ntt_inverse_next(const ntt_pass& pass, bool trivial_end, u32 blocks, u32 x)
+// Index of the first factor that full stage x of an inverse pass wants in t; `complement` is that of the blocks.
+FN u32 ntt_inverse_next(const ntt_pass& pass, bool trivial_end, u32 complement, u32 x)
 {
-    return trivial_end && x == ntt_top(pass) ? 1 : ntt_inverse_index(2 * (blocks >> x), pass.minus_one);
+    return trivial_end && x == ntt_top(pass) ? 1 : ntt_inverse_even(complement >> x, pass.minus_one);
 }
 
 // Index of the first factor that ntt_inverse_layers wants in t.
 FN u32 ntt_inverse_first(const ntt_pass& pass, u32 coset)
 {
     const u32 blocks = ntt_blocks(pass, coset), x = pass.column_bits;
-    if ((pass.layers & 1) == 0) return ntt_inverse_next(pass, ntt_trivial_end(pass, coset), blocks, x);
+    if ((pass.layers & 1) == 0) return ntt_inverse_next(pass, ntt_trivial_end(pass, coset), ntt_complement(blocks), x);
     return ntt_inverse_index(ntt_lower(pass, coset, blocks >> x), pass.minus_one);
 }
 
@@ -309,38 +357,41 @@ FN void ntt_plain_butterfly(fr& u, fr& v)
 FN void ntt_inverse_layers(fr v[4], fr_constant& t, ntt_tile& tile, const uint4* table, const ntt_pass& pass,
                            u32 coset, u32 after)
 {
-    const u32 blocks = ntt_blocks(pass, coset);
+    const u32 blocks = ntt_blocks(pass, coset), complement = ntt_complement(blocks);
     const u32 top = ntt_top(pass);
     const bool trivial_end = ntt_trivial_end(pass, coset);
     u32 x = pass.column_bits;
     if ((pass.layers & 1) != 0) {
         const u32 j = ntt_lower(pass, coset, blocks >> x);
-        const u32 next = pass.layers == 1 ? after : ntt_inverse_next(pass, trivial_end, blocks, x + 1);
+        const u32 even = ntt_inverse_index(j, pass.minus_one), odd = ntt_inverse_index(j | 1, pass.minus_one);
+        const u32 next = pass.layers == 1 ? after : ntt_inverse_next(pass, trivial_end, complement, x + 1);
         ntt_sum_and_difference(v[0], v[1]);
-        v[1] = ntt_mul_then_load(v[1], t, table, ntt_inverse_index(j | 1, pass.minus_one));
+        v[1] = ntt_mul_then_load(v[1], t, table, pass, even, odd);
         ntt_sum_and_difference(v[2], v[3]);
-        v[3] = ntt_mul_then_load(v[3], t, table, next);
+        v[3] = ntt_mul_then_load(v[3], t, table, pass, odd, next);
         if (pass.layers > 1) ntt_exchange(v, tile, x, x + 1);
         x++;
     }
     if (pass.layers < 2) return;
     while (x != top || !trivial_end) {
-        const u32 j = blocks >> x;
+        const u32 inverse = complement >> x;
+        const u32 even = ntt_inverse_even(inverse, pass.minus_one), odd = ntt_inverse_odd(inverse);
+        const u32 upper = ntt_inverse_upper(inverse, pass.minus_one);
         ntt_sum_and_difference(v[0], v[1]);
-        v[1] = ntt_mul_then_load(v[1], t, table, ntt_inverse_index(2 * j + 1, pass.minus_one));
+        v[1] = ntt_mul_then_load(v[1], t, table, pass, even, odd);
         ntt_sum_and_difference(v[2], v[3]);
-        v[3] = ntt_mul_then_load(v[3], t, table, ntt_inverse_index(j, pass.minus_one));
+        v[3] = ntt_mul_then_load(v[3], t, table, pass, odd, upper);
         ntt_sum_and_difference(v[0], v[2]);
-        v[2] = fr_mul_constant(v[2], t);
+        v[2] = ntt_mul_factor(v[2], t, table, pass, upper);
         ntt_sum_and_difference(v[1], v[3]);
-        const u32 next = x == top ? after : ntt_inverse_next(pass, trivial_end, blocks, x + 2);
-        v[3] = ntt_mul_then_load(v[3], t, table, next);
+        const u32 next = x == top ? after : ntt_inverse_next(pass, trivial_end, complement, x + 2);
+        v[3] = ntt_mul_then_load(v[3], t, table, pass, upper, next);
         if (x == top) return;
         ntt_exchange(v, tile, x, x + 2);
         x += 2;
     }
     ntt_sum_and_difference(v[2], v[3]);
-    v[3] = ntt_mul_then_load(v[3], t, table, after);
+    v[3] = ntt_mul_then_load(v[3], t, table, pass, 1, after);
     ntt_plain_butterfly(v[0], v[1]);
     ntt_plain_butterfly(v[0], v[2]);
     ntt_plain_butterfly(v[1], v[3]);

@@ -87,16 +87,3 @@ extern "C" __global__ void __launch_bounds__(128) planes_scale_list(planes in, c
         fr_store(in.list, i, fr_mul(fr_load(in.list, i), f));
     }
 }
-
-// For whole vectors instead of planes: c = a b f_c, then a f_a and b f_b in place, the constants in plain form.
-// Montgomery form in, plain form out; the order does not matter. Four products and 160 bytes an element.
-extern "C" __global__ void __launch_bounds__(128) vectors_prepare(uint4* a, uint4* b, uint4* c, const uint4* factors,
-                                                                  u32 len)
-{
-    const u32 i = blockIdx.x * 128 + threadIdx.x;
-    if (i >= len) return;
-    const fr x = fr_load(a, i), y = fr_load(b, i);
-    fr_store(c, i, fr_mul(fr_mul(x, y), fr_load(factors, 2)));
-    fr_store(a, i, fr_mul(x, fr_load(factors, 0)));
-    fr_store(b, i, fr_mul(y, fr_load(factors, 1)));
-}

@@ -1,7 +1,7 @@
 // Points from the bytes of a parameter file to the form of kernels, and checks of them.
 //
 // Bytes: uncompressed as Zcash's convention has it. Coordinates are big-endian numbers below p, in Fq2 with the
-// imaginary part first; the identity is 0x40 and zeros. Form of kernels: g1.cuh's affine points, the identity all zeros.
+// imaginary part first; the identity is 0x40 and zeros. Form of kernels: affine points of g1.cuh, the identity zeros.
 // The first fault of a list is kept as index 2^8 + kind: an atomic minimum, done only for points that have one.
 #define FQ2_FN static __device__ __noinline__ // inlined, the formulas of G2 take the compiler minutes
 #include "g1.cuh"
@@ -48,7 +48,7 @@ FN fq points_number(const uint4* bytes)
     return r;
 }
 
-// A thread a point: a product of Fq for each 48 bytes, which are read and written once. `from` and `to` may be the same.
+// A thread a point: a product of Fq for each 48 bytes, which are read and written once. `from` and `to` may be equal.
 template <class G>
 FN void points_convert(const uint4* from, uint4* to, u32 len, u64 first_index, u32 refuse_identity, u64* first_fault)
 {
@@ -112,8 +112,8 @@ FN affine<g2> points_image(const affine<g2>& p)
 }
 
 // For converted points on the curve; identities pass. The bits of the factor from the highest: on G1 127 doublings and
-// 16 additions, on G2 63 and 5. Where the formula of an addition fails the multiple is the identity or p or -p, so p has
-// a small order: ZZ becomes zero, stays it, and p is refused. Whole warps stay together, as in points_check_curve.
+// 16 additions, on G2 63 and 5. Where the formula of an addition fails the multiple is the identity or p or -p, so the
+// order of p is small: ZZ becomes zero, stays it, and p is refused. Whole warps stay together, as in points_check_curve.
 template <class G>
 FN void points_check_subgroup(const char* points, u32 len, u64 first_index, u64* first_fault)
 {

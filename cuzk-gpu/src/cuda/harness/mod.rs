@@ -26,6 +26,8 @@ pub const CHECKS: &[&[Check]] = &[
     msm::checks::CHECKS,
     prove::checks::CHECKS,
     prove::limits::CHECKS,
+    ntt::at_size::CHECKS,
+    spmv::checks::AT_SIZE,
 ];
 
 /// Every bench.

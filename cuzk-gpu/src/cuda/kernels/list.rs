@@ -62,6 +62,7 @@ pub const MODULES: &[KernelModule] = &[
     KernelModule { name: "msm_sums", source: "msm_sums.cu", options: &[] },
     KernelModule { name: "fr_bench", source: "fr_bench.cu", options: &[] },
     KernelModule { name: "ntt", source: "ntt.cu", options: &["--ptxas-options=-O1"] },
+    KernelModule { name: "ntt_two_levels", source: "ntt.cu", options: &["--ptxas-options=-O1", "-DNTT_TWO_LEVELS"] },
     KernelModule { name: "planes", source: "planes.cu", options: &[] },
     KernelModule { name: "points", source: "points.cu", options: &[] },
     KernelModule { name: "probe", source: "probe.cu", options: &[] },

@@ -3,12 +3,16 @@
 use std::ops::RangeInclusive;
 
 use blstrs::Scalar;
+use cuzk_synth::planes::Planes;
 use ff::Field;
 use rand::{Rng, RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::{Ntt, Planes, Points, Quotient, bit_reversed, plan::padded_len, quotient::Workspace, table::root_of_unity};
+use super::{
+    Ntt, PlanesRegion, Points, Quotient, TableShape, bit_reversed, plan::padded_len, quotient::Workspace,
+    table::root_of_unity,
+};
 use crate::{
     arith::{
         Backend,
@@ -17,7 +21,7 @@ use crate::{
     cuda::{
         arena::{Arena, Layout},
         error::CudaError,
-        fr::{Element, from_plain, montgomery, plain},
+        fr::{Element, from_plain, plain},
         gpu::Gpu,
         harness::Check,
         memory::DeviceBuffer,
@@ -27,12 +31,13 @@ use crate::{
 
 /// The checks.
 pub const CHECKS: &[Check] = &[
-    Check { name: "ntt/small sizes", run: |gpu, rng| every_size(gpu, rng, 0..=11) },
-    Check { name: "ntt/medium sizes", run: |gpu, rng| every_size(gpu, rng, 12..=16) },
+    Check { name: "ntt/small sizes", run: |gpu, rng| every_size(gpu, rng, 0..=11, TableShape::whole(11)) },
+    Check { name: "ntt/medium sizes", run: |gpu, rng| every_size(gpu, rng, 12..=16, TableShape::whole(16)) },
+    Check { name: "ntt/two levels", run: two_levels },
     Check { name: "ntt/large sizes", run: large_sizes },
     Check { name: "ntt/misuse", run: misuse },
-    Check { name: "quotient/small sizes", run: |gpu, rng| every_quotient(gpu, rng, 0..=11) },
-    Check { name: "quotient/medium sizes", run: |gpu, rng| every_quotient(gpu, rng, 12..=16) },
+    Check { name: "quotient/small sizes", run: |gpu, rng| every_quotient(gpu, rng, 0..=11, TableShape::whole(11)) },
+    Check { name: "quotient/medium sizes", run: |gpu, rng| every_quotient(gpu, rng, 12..=16, TableShape::whole(16)) },
     Check { name: "quotient/large sizes", run: large_quotients },
     Check { name: "quotient/100 runs", run: repeated_quotient },
     Check { name: "quotient/too many exceptions", run: too_many_exceptions },
@@ -49,7 +54,7 @@ pub(super) fn random(rng: &mut ChaCha8Rng) -> Scalar {
 }
 
 /// As A·w is: nearly always 0, 1, 2 or -1.
-fn mostly_small(rng: &mut ChaCha8Rng) -> Scalar {
+pub(super) fn mostly_small(rng: &mut ChaCha8Rng) -> Scalar {
     match rng.gen_range(0..100) {
         0..49 => Scalar::ZERO,
         49..68 => Scalar::ONE,
@@ -61,7 +66,7 @@ fn mostly_small(rng: &mut ChaCha8Rng) -> Scalar {
 }
 
 /// Many values from one generator, in parallel.
-fn vector(len: usize, rng: &mut ChaCha8Rng, value: fn(&mut ChaCha8Rng) -> Scalar) -> Vec<Scalar> {
+pub(super) fn vector(len: usize, rng: &mut ChaCha8Rng, value: fn(&mut ChaCha8Rng) -> Scalar) -> Vec<Scalar> {
     let seed = rng.next_u64();
     let mut values = vec![Scalar::ZERO; len];
     values.par_chunks_mut(1 << 12).enumerate().for_each(|(i, values)| {
@@ -93,7 +98,7 @@ pub(super) fn transform(coefficients: &[Scalar], points: Points) -> Vec<Scalar> 
 }
 
 /// The point whose value is at place `i`.
-fn point(i: usize, log_n: u32, points: Points) -> Scalar {
+pub(super) fn point(i: usize, log_n: u32, points: Points) -> Scalar {
     let power = root_of_unity(log_n).pow_vartime([bit_reversed(i, log_n) as u64]);
     match points {
         Points::Domain => power,
@@ -102,7 +107,7 @@ fn point(i: usize, log_n: u32, points: Points) -> Scalar {
 }
 
 /// Horner's rule, in parallel.
-fn evaluate(coefficients: &[Scalar], z: Scalar) -> Scalar {
+pub(super) fn evaluate(coefficients: &[Scalar], z: Scalar) -> Scalar {
     const CHUNK: usize = 1 << 12;
     let parts = coefficients.par_chunks(CHUNK).map(|chunk| chunk.iter().rev().fold(Scalar::ZERO, |sum, c| sum * z + c));
     let step = z.pow_vartime([CHUNK as u64]);
@@ -136,9 +141,9 @@ fn text(error: CudaError) -> String {
 }
 
 /// Every value of every size.
-fn every_size(gpu: &Gpu, rng: &mut ChaCha8Rng, sizes: RangeInclusive<u32>) -> Result<(), String> {
+fn every_size(gpu: &Gpu, rng: &mut ChaCha8Rng, sizes: RangeInclusive<u32>, shape: TableShape) -> Result<(), String> {
     let stream = Stream::new(gpu).map_err(text)?;
-    let ntt = Ntt::new(&stream, *sizes.end()).map_err(text)?;
+    let ntt = Ntt::with_table(&stream, shape).map_err(text)?;
     for log_n in sizes {
         let buffer = DeviceBuffer::<Element>::new(gpu, padded_len(log_n), "a check's vector").map_err(text)?;
         for points in [Points::Domain, Points::Coset] {
@@ -156,6 +161,16 @@ fn every_size(gpu: &Gpu, rng: &mut ChaCha8Rng, sizes: RangeInclusive<u32>) -> Re
             let expected: Vec<Scalar> = y.iter().map(|y| y * n).collect();
             compare(|| format!("2^{log_n}, inverse, {points:?}"), &transform(&x, points), &expected)?;
         }
+    }
+    Ok(())
+}
+
+/// All that is checked with a whole table, with smaller ones.
+fn two_levels(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<(), String> {
+    for (sizes, log_direct) in [(0..=13, 5), (0..=10, 9), (8..=14, 12), (15..=16, 8)] {
+        let shape = TableShape::two_levels(*sizes.end(), log_direct);
+        every_size(gpu, rng, sizes.clone(), shape).map_err(|error| format!("{shape:?}: {error}"))?;
+        every_quotient(gpu, rng, sizes, shape).map_err(|error| format!("{shape:?}: {error}"))?;
     }
     Ok(())
 }
@@ -215,22 +230,46 @@ fn expected_quotient(a: &[Scalar], b: &[Scalar], log_n: u32) -> Vec<Scalar> {
     h
 }
 
-/// H from planes, `runs` times, each of which must give the same.
-fn from_planes(gpu: &Gpu, [a, b]: [&[Scalar]; 2], log_n: u32, runs: u32) -> Result<Vec<Scalar>, String> {
-    let (a, b) = (Planes::encode(a, log_n), Planes::encode(b, log_n));
+/// H from planes in the workspace and from staged ones in turn, `runs` times, each of which must give the same.
+fn from_planes(
+    gpu: &Gpu,
+    [a, b]: [&[Scalar]; 2],
+    log_n: u32,
+    shape: TableShape,
+    runs: u32,
+) -> Result<Vec<Scalar>, String> {
+    let planes = [a, b].map(|values| Planes::from_plain(values.iter().copied()));
     let run = || {
         let stream = Stream::new(gpu)?;
-        let (ntt, quotient) = (Ntt::new(&stream, log_n)?, Quotient::new(&stream, log_n)?);
+        let (ntt, quotient) = (Ntt::with_table(&stream, shape)?, Quotient::new(&stream, log_n)?);
         let mut layout = Layout::new();
         let h = layout.add(padded_len(log_n));
         let workspace = Workspace::plan(h, &mut layout, log_n, 1 << log_n);
         let arena = Arena::new(gpu, &layout, "a check's workspace")?;
+        let mut layout = Layout::new();
+        let rows = planes.each_ref().map(|planes| PlanesRegion::plan(&mut layout, log_n, planes.scalars().len()));
+        let staged = Arena::new(gpu, &layout, "a check's planes")?;
+        let mut host = vec![0xdb; layout.bytes()];
         let mut results: Vec<Vec<Element>> = Vec::new();
-        for _ in 0..runs {
-            workspace.a.upload(&stream, &arena, &a)?;
-            workspace.b.upload(&stream, &arena, &b)?;
-            let h = quotient.from_planes(&stream, &ntt, &arena, &workspace)?.range(..1 << log_n)?.to_vec(&stream)?;
-            workspace.check(&stream, &arena)?;
+        for run in 0..runs {
+            let h = if run % 2 == 0 {
+                for (region, planes) in rows.iter().zip(&planes) {
+                    let bytes = region.stage(&mut host, planes).map_err(|what| gpu.misuse(what))?;
+                    staged.bytes().range(bytes.clone())?.upload(&stream, &host[bytes])?;
+                }
+                let raw = [rows[0].raw(&staged)?, rows[1].raw(&staged)?];
+                let h = quotient.from_rows(&stream, &ntt, &arena, &workspace, raw)?;
+                workspace.check_product(&stream, &arena)?;
+                h
+            } else {
+                for (region, planes) in [workspace.a, workspace.b].iter().zip(&planes) {
+                    region.upload(&stream, &arena, planes)?;
+                }
+                let h = quotient.from_planes(&stream, &ntt, &arena, &workspace)?;
+                workspace.check(&stream, &arena)?;
+                h
+            };
+            let h = h.range(..1 << log_n)?.to_vec(&stream)?;
             if results.first() != Some(&h) {
                 results.push(h);
             }
@@ -244,34 +283,17 @@ fn from_planes(gpu: &Gpu, [a, b]: [&[Scalar]; 2], log_n: u32, runs: u32) -> Resu
     }
 }
 
-fn from_vectors(gpu: &Gpu, inputs: [&[Scalar]; 2], log_n: u32) -> Result<Vec<Scalar>, String> {
-    let run = || {
-        let stream = Stream::new(gpu)?;
-        let (ntt, quotient) = (Ntt::new(&stream, log_n)?, Quotient::new(&stream, log_n)?);
-        let mut buffers = Vec::new();
-        for _ in 0..3 {
-            let buffer = DeviceBuffer::<Element>::new(gpu, padded_len(log_n), "a check's vector")?;
-            buffer.all().fill_bytes(&stream, 0xdb)?;
-            buffers.push(buffer);
-        }
-        for (buffer, values) in buffers.iter().zip(inputs) {
-            let reversed: Vec<Element> =
-                (0..1 << log_n).into_par_iter().map(|p| montgomery(&values[bit_reversed(p, log_n)])).collect();
-            buffer.all().range(..1 << log_n)?.upload(&stream, &reversed)?;
-        }
-        quotient.from_vectors(&stream, &ntt, [buffers[0].all(), buffers[1].all(), buffers[2].all()])?;
-        buffers[1].all().range(..1 << log_n)?.to_vec(&stream)
-    };
-    scalars(&run().map_err(text)?)
-}
-
-fn every_quotient(gpu: &Gpu, rng: &mut ChaCha8Rng, sizes: RangeInclusive<u32>) -> Result<(), String> {
+fn every_quotient(
+    gpu: &Gpu,
+    rng: &mut ChaCha8Rng,
+    sizes: RangeInclusive<u32>,
+    shape: TableShape,
+) -> Result<(), String> {
     for log_n in sizes {
         for (kind, value) in [("small", mostly_small as fn(&mut _) -> _), ("any", random)] {
             let (a, b) = (vector(1 << log_n, rng, value), vector(1 << log_n, rng, value));
             let expected = expected_quotient(&a, &b, log_n);
-            compare(|| format!("2^{log_n}, {kind}, planes"), &from_planes(gpu, [&a, &b], log_n, 1)?, &expected)?;
-            compare(|| format!("2^{log_n}, {kind}, vectors"), &from_vectors(gpu, [&a, &b], log_n)?, &expected)?;
+            compare(|| format!("2^{log_n}, {kind}"), &from_planes(gpu, [&a, &b], log_n, shape, 2)?, &expected)?;
         }
     }
     Ok(())
@@ -281,8 +303,7 @@ fn large_quotients(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<(), String> {
     for log_n in [20, 22] {
         let (a, b) = (vector(1 << log_n, rng, mostly_small), vector(1 << log_n, rng, mostly_small));
         let expected = expected_quotient(&a, &b, log_n);
-        compare(|| format!("2^{log_n}, planes"), &from_planes(gpu, [&a, &b], log_n, 1)?, &expected)?;
-        compare(|| format!("2^{log_n}, vectors"), &from_vectors(gpu, [&a, &b], log_n)?, &expected)?;
+        compare(|| format!("2^{log_n}"), &from_planes(gpu, [&a, &b], log_n, TableShape::whole(log_n), 2)?, &expected)?;
     }
     Ok(())
 }
@@ -291,14 +312,18 @@ fn repeated_quotient(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<(), String> {
     let log_n = 17;
     let (a, b) = (vector(1 << log_n, rng, mostly_small), vector(1 << log_n, rng, mostly_small));
     let expected = expected_quotient(&a, &b, log_n);
-    compare(|| format!("2^{log_n}, 100 runs"), &from_planes(gpu, [&a, &b], log_n, 100)?, &expected)
+    compare(
+        || format!("2^{log_n}, 100 runs"),
+        &from_planes(gpu, [&a, &b], log_n, TableShape::whole(log_n), 100)?,
+        &expected,
+    )
 }
 
 /// A workspace that is too small for the exceptions is noticed, and nothing past its end is touched.
 fn too_many_exceptions(gpu: &Gpu, _: &mut ChaCha8Rng) -> Result<(), String> {
     let log_n = 10;
     // Two times two is no small value: C has more exceptions than A and B together.
-    let twos = Planes::encode(&vec![Scalar::from(2); 1 << log_n], log_n);
+    let twos = Planes::from_plain(vec![Scalar::from(2); 1 << log_n]);
     let run = || {
         let stream = Stream::new(gpu)?;
         let (ntt, quotient) = (Ntt::new(&stream, log_n)?, Quotient::new(&stream, log_n)?);

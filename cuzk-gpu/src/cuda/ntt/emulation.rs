@@ -10,10 +10,10 @@ use super::{
     Points,
     checks::{random, transform},
     plan::{self, Pass, padded_len},
-    table::{bases, low_bits, parts},
+    table::{TableShape, bases, low_bits},
 };
 use crate::cuda::{
-    emulation::{function, with_library},
+    emulation::{function, with_library, with_two_levels},
     fr::{Element, from_plain, plain},
 };
 
@@ -22,7 +22,7 @@ use crate::cuda::{
 #[derive(Clone, Copy)]
 struct Part([u32; 4]);
 
-type MakeTable = unsafe extern "C" fn(*mut Part, *const Part, *const Part, u32, u32);
+type MakeTable = unsafe extern "C" fn(*mut Part, *const Part, *const Part, u32, u32, u32);
 type RunPass = unsafe extern "C" fn(*mut Part, *const Part, *const Pass, u32);
 
 fn split(elements: &[Element]) -> Vec<Part> {
@@ -36,23 +36,34 @@ fn join(parts: &[Part]) -> Vec<Scalar> {
 
 #[test]
 fn kernels_transform_on_the_host() {
-    with_library(transform_every_size);
+    with_library(|library| transform_every_size(library, TableShape::whole(13)));
 }
 
-fn transform_every_size(library: &'static Library) {
-    const LOG_TABLE: u32 = 13;
+#[test]
+fn kernels_transform_with_two_levels_on_the_host() {
+    with_two_levels(|library| {
+        for log_direct in [5, 9, 12] {
+            transform_every_size(library, TableShape::two_levels(13, log_direct));
+        }
+    });
+}
+
+fn transform_every_size(library: &'static Library, shape: TableShape) {
     // SAFETY: these are the types of the functions in host_grid.cpp.
     let (make_table, forward, inverse): (Symbol<MakeTable>, Symbol<RunPass>, Symbol<RunPass>) = unsafe {
         (function(library, "grid_table"), function(library, "grid_forward"), function(library, "grid_inverse"))
     };
-    let mut table = vec![Part([0xdbdb_dbdb; 4]); parts(LOG_TABLE)];
-    let [low, high] = bases(LOG_TABLE).map(|base| split(&base));
+    let mut table = vec![Part([0xdbdb_dbdb; 4]); shape.parts()];
+    let [low, high] = bases(shape.log_n()).map(|base| split(&base));
     // SAFETY: the bases are those that belong to the number of bits, and the table has all parts.
-    unsafe { make_table(table.as_mut_ptr(), low.as_ptr(), high.as_ptr(), low_bits(LOG_TABLE), LOG_TABLE) };
+    unsafe {
+        let low_bits = low_bits(shape.log_n());
+        make_table(table.as_mut_ptr(), low.as_ptr(), high.as_ptr(), low_bits, shape.log_n(), shape.log_direct());
+    }
 
     let seed = rand::thread_rng().r#gen();
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    for log_n in 0..=LOG_TABLE {
+    for log_n in 0..=shape.log_n() {
         for points in [Points::Domain, Points::Coset] {
             let x: Vec<Scalar> = (0..1 << log_n).map(|_| random(&mut rng)).collect();
             let mut elements = vec![[0xdbdb_dbdb; 8]; padded_len(log_n)];
@@ -69,11 +80,14 @@ fn transform_every_size(library: &'static Library) {
                 join(&data[..2 << log_n])
             };
             let coset = points == Points::Coset;
-            let values = run(&forward, plan::forward(log_n, coset, 1 << LOG_TABLE));
-            assert!(values == transform(&x, points), "2^{log_n}, forward, {points:?}, seed {seed}");
-            let back = run(&inverse, plan::inverse(log_n, coset, 1 << LOG_TABLE));
+            let values = run(&forward, plan::forward(log_n, coset, shape));
+            assert!(values == transform(&x, points), "2^{log_n}, forward, {points:?}, {shape:?}, seed {seed}");
+            let back = run(&inverse, plan::inverse(log_n, coset, shape));
             let n = Scalar::from(2).pow_vartime([log_n.into()]);
-            assert!(back.iter().zip(&x).all(|(back, x)| *back == x * n), "2^{log_n}, inverse, {points:?}, seed {seed}");
+            assert!(
+                back.iter().zip(&x).all(|(back, x)| *back == x * n),
+                "2^{log_n}, inverse, {points:?}, {shape:?}, seed {seed}"
+            );
         }
     }
 }

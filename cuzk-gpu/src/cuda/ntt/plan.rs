@@ -4,6 +4,7 @@
 //! independent blocks: four passes over memory hide behind the products, and beat three with larger tiles. An odd
 //! number of layers wastes half a stage, so they are even where possible, and the contiguous pass takes eight.
 
+use super::table::TableShape;
 use crate::cuda::memory::Plain;
 
 /// log2 of the elements of a tile.
@@ -44,13 +45,15 @@ pub struct Pass {
     pub tile_shift: u32,
     /// 1 on the coset, 0 on the domain.
     pub coset: u32,
-    /// Index of the table entry that holds -1.
+    /// Index of the factor -1.
     pub minus_one: u32,
     /// 1 to write canonical numbers.
     pub canonical: u32,
+    /// log2 of the factors that are one entry of the table.
+    pub log_direct: u32,
 }
 
-// SAFETY: eight integers.
+// SAFETY: nine integers.
 unsafe impl Plain for Pass {}
 
 /// Layers of each pass, from the one at the largest distance to the contiguous one. None for one point.
@@ -77,7 +80,7 @@ pub fn layers(log_n: u32) -> Vec<u32> {
 }
 
 /// The passes of a forward transform, in order.
-pub fn forward(log_n: u32, coset: bool, minus_one: u32) -> Vec<Pass> {
+pub fn forward(log_n: u32, coset: bool, table: TableShape) -> Vec<Pass> {
     let mut log_distance = log_n;
     let pass = |layers: u32| {
         log_distance -= layers;
@@ -89,21 +92,32 @@ pub fn forward(log_n: u32, coset: bool, minus_one: u32) -> Vec<Pass> {
             column_bits: if strided { LOG_TILE - layers } else { 0 },
             tile_shift: if strided { log_distance + layers } else { LOG_TILE },
             coset: coset.into(),
-            minus_one,
+            minus_one: table.minus_one(),
             canonical: 0,
+            log_direct: table.log_direct(),
         }
     };
     layers(log_n).into_iter().map(pass).collect()
 }
 
 /// The passes of an inverse transform, in order.
-pub fn inverse(log_n: u32, coset: bool, minus_one: u32) -> Vec<Pass> {
-    forward(log_n, coset, minus_one).into_iter().rev().collect()
+pub fn inverse(log_n: u32, coset: bool, table: TableShape) -> Vec<Pass> {
+    forward(log_n, coset, table).into_iter().rev().collect()
 }
 
 /// A contiguous pass of no layers, for transforms whose only pass does something else as well.
-pub fn nothing(log_n: u32, minus_one: u32) -> Pass {
-    Pass { log_n, layers: 0, log_distance: 0, column_bits: 0, tile_shift: LOG_TILE, coset: 1, minus_one, canonical: 0 }
+pub fn nothing(log_n: u32, table: TableShape) -> Pass {
+    Pass {
+        log_n,
+        layers: 0,
+        log_distance: 0,
+        column_bits: 0,
+        tile_shift: LOG_TILE,
+        coset: 1,
+        minus_one: table.minus_one(),
+        canonical: 0,
+        log_direct: table.log_direct(),
+    }
 }
 
 #[cfg(test)]
@@ -121,7 +135,7 @@ mod tests {
     #[test]
     fn passes_do_every_layer_once_with_whole_tiles() {
         for log_n in 0..=MAX_LOG_N {
-            let passes = forward(log_n, true, 0);
+            let passes = forward(log_n, true, TableShape::whole(log_n));
             let mut distance = log_n;
             for pass in &passes {
                 assert_eq!(pass.log_distance + pass.layers, distance, "2^{log_n}");
@@ -139,7 +153,7 @@ mod tests {
     #[test]
     fn tiles_cover_the_vector() {
         for log_n in 1..=18 {
-            for pass in forward(log_n, false, 0) {
+            for pass in forward(log_n, false, TableShape::whole(log_n)) {
                 let mut seen = vec![false; padded_len(log_n)];
                 for block in 0..blocks(log_n) {
                     for e in 0..1 << LOG_TILE {

@@ -1,14 +1,20 @@
 //! Vectors of mostly small values: two planes of bits hold 0, 1, 2 or -1, a third says which values are exceptions,
 //! to be found in a list. In A·w and B·w of a PoRep 986 of 1,000 values are small: 0.9 bytes a value instead of 32.
+//!
+//! Planes are in natural order, on the host ([`Planes`]) and on the device, and have the same bytes there but for zeros
+//! up to 2^n values: uploading them is copying.
+
+use std::{ops::Range, slice};
 
 use blstrs::Scalar;
+use cuzk_synth::{bitmap::Bitmap, planes::Planes};
 use ff::Field;
 
 use super::plan::padded_len;
 use crate::cuda::{
     arena::{Arena, Layout, Region},
     error::CudaError,
-    fr::{Element, from_montgomery, montgomery},
+    fr::{Element, from_montgomery},
     memory::{DeviceSlice, Plain},
     stream::Stream,
 };
@@ -20,23 +26,18 @@ pub struct PlanesRegion {
     high: Region<u32>,
     exceptional: Region<u32>,
     first: Region<u32>,
-    list: Region<Element>,
     count: Region<u32>,
+    list: Region<Element>,
 }
 
-/// Planes on the host.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Planes {
-    /// Bit 0 of the codes: 0, 1, 2, 3 stand for 0, 1, 2, -1. Value i is bit i mod 32 of word i / 32.
-    pub low: Vec<u32>,
-    /// Bit 1 of the codes.
-    pub high: Vec<u32>,
-    /// Which values are in the list (their code is 0).
-    pub exceptional: Vec<u32>,
-    /// List index of the first exception of each word.
-    pub first: Vec<u32>,
-    /// The exceptions, in Montgomery form.
-    pub list: Vec<Element>,
+/// What a device's planes hold, value by value: for checks.
+#[derive(Clone, Debug)]
+pub struct Downloaded {
+    low: Vec<u32>,
+    high: Vec<u32>,
+    exceptional: Vec<u32>,
+    first: Vec<u32>,
+    list: Vec<Element>,
 }
 
 /// `struct planes` of `kernels/planes.cuh`.
@@ -80,7 +81,9 @@ impl PlanesRegion {
     pub fn plan(layout: &mut Layout, log_n: u32, capacity: usize) -> Self {
         let mut plane = || layout.add(words(log_n));
         let (low, high, exceptional, first) = (plane(), plane(), plane(), plane());
-        Self { low, high, exceptional, first, list: layout.add(capacity), count: layout.add(1) }
+        let count = layout.add(1);
+        // Last, so that what is staged is one range whatever the list's length.
+        Self { low, high, exceptional, first, count, list: layout.add(capacity) }
     }
 
     /// The addresses, for kernels.
@@ -137,33 +140,68 @@ impl PlanesRegion {
         Ok(())
     }
 
+    /// Writes planes into a host copy of an arena, at the places that the region has there. Tells which bytes are to be
+    /// copied to the device, all of them in this region.
+    ///
+    /// # Errors
+    /// There are more values or exceptions than there is room for.
+    pub fn stage(&self, host: &mut [u8], planes: &Planes) -> Result<Range<usize>, String> {
+        for (place, bytes) in self.parts(planes)? {
+            let (begin, rest) = host[place].split_at_mut(bytes.len());
+            begin.copy_from_slice(bytes);
+            rest.fill(0);
+        }
+        host[self.count.bytes()].copy_from_slice(&(planes.scalars().len() as u32).to_ne_bytes());
+        let list = self.list.bytes().start;
+        let end = list + size_of_val(planes.scalars());
+        host[list..end].copy_from_slice(scalar_bytes(planes.scalars()));
+        Ok(self.low.bytes().start..end)
+    }
+
     /// Copies planes to the device, and waits.
     ///
     /// # Errors
-    /// [`CudaError::Misuse`] if there are more words or exceptions than there is room for, or what the driver reports.
+    /// [`CudaError::Misuse`] if there are more values or exceptions than there is room for, or what the driver reports.
     pub fn upload(&self, stream: &Stream, arena: &Arena, planes: &Planes) -> Result<(), CudaError> {
-        let parts = [
-            (self.low, &planes.low),
-            (self.high, &planes.high),
-            (self.exceptional, &planes.exceptional),
-            (self.first, &planes.first),
-        ];
-        for (region, part) in parts {
-            arena.slice(region)?.upload(stream, part)?;
+        let parts = self.parts(planes).map_err(|what| stream.gpu().misuse(what))?;
+        for (region, (_, bytes)) in [self.low, self.high, self.exceptional, self.first].into_iter().zip(parts) {
+            let to = arena.slice(region)?.cast::<u8>()?;
+            to.range(bytes.len()..)?.fill_bytes(stream, 0)?;
+            to.range(..bytes.len())?.upload(stream, bytes)?;
         }
-        arena.slice(self.list)?.range(..planes.list.len())?.upload(stream, &planes.list)?;
-        self.count(arena)?.upload(stream, &[planes.list.len() as u32])
+        let list = arena.slice(self.list)?.cast::<u8>()?;
+        list.range(..size_of_val(planes.scalars()))?.upload(stream, scalar_bytes(planes.scalars()))?;
+        self.count(arena)?.upload(stream, &[planes.scalars().len() as u32])
+    }
+
+    /// Places in an arena, and what begins there: behind it there are zeros. The list and its length excepted.
+    fn parts<'p>(&self, planes: &'p Planes) -> Result<[(Range<usize>, &'p [u8]); 4], String> {
+        let (values, exceptions) = (planes.len(), planes.scalars().len());
+        if values > 32 * self.low.len() || exceptions > self.capacity() {
+            return Err(format!(
+                "{values} values, {exceptions} of them not small, where there is room for {} and {}",
+                32 * self.low.len(),
+                self.capacity()
+            ));
+        }
+        Ok([
+            (self.low.bytes(), bit_bytes(planes.low(), values)),
+            (self.high.bytes(), bit_bytes(planes.high(), values)),
+            (self.exceptional.bytes(), bit_bytes(planes.full(), values)),
+            // SAFETY: any bytes may be read as such.
+            (self.first.bytes(), unsafe { plain_bytes(planes.firsts()) }),
+        ])
     }
 
     /// Copies planes from the device, and waits.
     ///
     /// # Errors
     /// As [`Self::check`].
-    pub fn download(&self, stream: &Stream, arena: &Arena) -> Result<Planes, CudaError> {
+    pub fn download(&self, stream: &Stream, arena: &Arena) -> Result<Downloaded, CudaError> {
         self.check(stream, arena, "planes")?;
         let count = self.count(arena)?.to_vec(stream)?[0] as usize;
         let plane = |region: Region<u32>| arena.slice(region)?.to_vec(stream);
-        Ok(Planes {
+        Ok(Downloaded {
             low: plane(self.low)?,
             high: plane(self.high)?,
             exceptional: plane(self.exceptional)?,
@@ -173,32 +211,10 @@ impl PlanesRegion {
     }
 }
 
-impl Planes {
-    /// The planes of up to 2^log_n values; those not given are 0.
-    ///
-    /// # Panics
-    /// If there are more.
-    pub fn encode(values: &[Scalar], log_n: u32) -> Self {
-        assert!(values.len() <= 1 << log_n, "{} values for 2^{log_n} places", values.len());
-        let [low, high, exceptional, first] = std::array::from_fn(|_| vec![0; words(log_n)]);
-        let mut planes = Self { low, high, exceptional, first, list: Vec::new() };
-        let small = [Scalar::ZERO, Scalar::ONE, Scalar::from(2), -Scalar::ONE];
-        for (word, values) in values.chunks(32).enumerate() {
-            planes.first[word] = planes.list.len() as u32;
-            for (bit, value) in values.iter().enumerate() {
-                match small.iter().position(|s| s == value) {
-                    Some(code) => {
-                        planes.low[word] |= (code as u32 & 1) << bit;
-                        planes.high[word] |= (code as u32 >> 1) << bit;
-                    }
-                    None => {
-                        planes.exceptional[word] |= 1 << bit;
-                        planes.list.push(montgomery(value));
-                    }
-                }
-            }
-        }
-        planes
+impl Downloaded {
+    /// How many exceptions there are.
+    pub fn exceptions(&self) -> usize {
+        self.list.len()
     }
 
     /// Value `i`. `None` if it is an exception that is not in the list, or not a canonical number there.
@@ -217,27 +233,84 @@ impl Planes {
     }
 }
 
+/// The bits of `values` values in words of 32, little-endian, of which words of 64 are pairs. None if all are zero.
+fn bit_bytes(bits: &Bitmap, values: usize) -> &[u8] {
+    // SAFETY: any bytes may be read as such.
+    let bytes = unsafe { plain_bytes(bits.words()) };
+    &bytes[..bytes.len().min(4 * values.div_ceil(32))]
+}
+
+fn scalar_bytes(scalars: &[Scalar]) -> &[u8] {
+    // SAFETY: a scalar is its words in Montgomery form and nothing else.
+    unsafe { plain_bytes(scalars) }
+}
+
+/// # Safety
+/// `T` has no padding.
+unsafe fn plain_bytes<T>(values: &[T]) -> &[u8] {
+    // SAFETY: the slice has so many bytes, which the caller says are all initialized.
+    unsafe { slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
+}
+
 #[cfg(test)]
 mod tests {
     use rand::{Rng, SeedableRng, rngs::StdRng};
 
     use super::*;
 
+    fn words(bytes: &[u8]) -> Vec<u32> {
+        bytes.chunks_exact(4).map(|b| u32::from_ne_bytes(b.try_into().expect("4 bytes"))).collect()
+    }
+
+    fn values(rng: &mut StdRng, len: usize) -> Vec<Scalar> {
+        let value = |_| match rng.gen_range(0..6) {
+            0 => Scalar::from(2),
+            1 => -Scalar::ONE,
+            2 => Scalar::random(&mut *rng),
+            bit => Scalar::from(bit & 1),
+        };
+        (0..len).map(value).collect()
+    }
+
     #[test]
-    fn planes_keep_values() {
-        let mut rng = StdRng::seed_from_u64(3);
-        for log_n in [0, 3, 5, 9, 11] {
-            let values: Vec<Scalar> = (0..1 << log_n)
-                .map(|_| match rng.gen_range(0..6) {
-                    0 => Scalar::from(2),
-                    1 => -Scalar::ONE,
-                    2 => Scalar::random(&mut rng),
-                    bit => Scalar::from(bit & 1),
-                })
-                .collect();
-            let planes = Planes::encode(&values, log_n);
-            assert!(values.iter().enumerate().all(|(i, value)| planes.value(i) == Some(*value)), "2^{log_n}");
-            assert_eq!(planes.low.len(), words(log_n));
+    fn staged_planes_are_what_a_device_reads() {
+        let seed = rand::thread_rng().r#gen();
+        let mut rng = StdRng::seed_from_u64(seed);
+        for (log_n, len) in [(0, 1), (3, 8), (5, 20), (9, 512), (11, 1500), (11, 1504), (12, 4096), (12, 33)] {
+            let mut layout = Layout::new();
+            layout.add::<u8>(1000);
+            let region = PlanesRegion::plan(&mut layout, log_n, len);
+            let behind = layout.add::<u8>(100);
+            let mut host = vec![0xdb; layout.bytes()];
+            let values = values(&mut rng, len);
+            let staged = region.stage(&mut host, &Planes::from_plain(values.iter().copied())).expect("it fits");
+            assert!(staged.start >= 1000 && staged.end <= behind.bytes().start);
+            let plane = |region: Region<u32>| words(&host[region.bytes()]);
+            let downloaded = Downloaded {
+                low: plane(region.low),
+                high: plane(region.high),
+                exceptional: plane(region.exceptional),
+                first: plane(region.first),
+                list: words(&host[region.list.bytes().start..staged.end])
+                    .chunks_exact(8)
+                    .map(|e| e.try_into().expect("8 words"))
+                    .collect(),
+            };
+            assert_eq!(words(&host[region.count.bytes()]), [downloaded.exceptions() as u32]);
+            for i in 0..padded_len(log_n) {
+                let expected = values.get(i).copied().unwrap_or(Scalar::ZERO);
+                assert_eq!(downloaded.value(i), Some(expected), "value {i} of {len}, seed {seed}");
+            }
         }
+    }
+
+    #[test]
+    fn what_has_no_room_is_refused() {
+        let region = PlanesRegion::plan(&mut Layout::new(), 3, 2);
+        let exceptions = Planes::from_plain([Scalar::from(7); 3]);
+        let error = region.stage(&mut [], &exceptions).expect_err("three exceptions, room for two");
+        assert!(error.contains("3 of them") && error.contains("and 2"), "{error}");
+        let long = Planes::from_plain(vec![Scalar::ONE; 513]);
+        assert!(region.stage(&mut [], &long).expect_err("a word too many").contains("513"));
     }
 }

@@ -43,16 +43,10 @@ pub struct Quotient {
 
 #[derive(Debug)]
 struct Kernels {
-    from_planes: Function,
-    turn: Function,
-    park: Function,
-    multiply: Function,
-    subtract: Function,
     planes_reverse: Function,
     planes_multiply: Function,
     planes_multiply_list: Function,
     planes_scale_list: Function,
-    vectors_prepare: Function,
 }
 
 /// Where H finds its inputs and keeps its vectors: 64 bytes a point, and less than 2 for all planes.
@@ -129,7 +123,16 @@ impl Workspace {
     /// # Errors
     /// As [`PlanesRegion::check`].
     pub fn check(&self, stream: &Stream, arena: &Arena) -> Result<(), CudaError> {
-        [(self.a, "A"), (self.b, "B"), (self.c, "C")].iter().try_for_each(|(p, what)| p.check(stream, arena, what))
+        [(self.a, "A"), (self.b, "B")].iter().try_for_each(|(p, what)| p.check(stream, arena, what))?;
+        self.check_product(stream, arena)
+    }
+
+    /// As [`Self::check`], after [`Quotient::from_rows`] of planes that are known to be whole.
+    ///
+    /// # Errors
+    /// As [`PlanesRegion::check`].
+    pub fn check_product(&self, stream: &Stream, arena: &Arena) -> Result<(), CudaError> {
+        self.c.check(stream, arena, "C")
     }
 }
 
@@ -141,16 +144,10 @@ impl Quotient {
     pub fn new(stream: &Stream, log_n: u32) -> Result<Self, CudaError> {
         let gpu = stream.gpu();
         let kernels = Kernels {
-            from_planes: gpu.function("ntt", "ntt_inverse_planes")?,
-            turn: gpu.function("ntt", "ntt_turn")?,
-            park: gpu.function("ntt", "ntt_park")?,
-            multiply: gpu.function("ntt", "ntt_multiply")?,
-            subtract: gpu.function("ntt", "ntt_inverse_subtract")?,
             planes_reverse: gpu.function("planes", "planes_reverse")?,
             planes_multiply: gpu.function("planes", "planes_multiply")?,
             planes_multiply_list: gpu.function("planes", "planes_multiply_list")?,
             planes_scale_list: gpu.function("planes", "planes_scale_list")?,
-            vectors_prepare: gpu.function("planes", "vectors_prepare")?,
         };
         let constants = DeviceBuffer::from_host(stream, &constants(log_n), "constants of the quotient")?;
         Ok(Self { log_n, kernels, constants })
@@ -174,39 +171,31 @@ impl Quotient {
         arena: &'a Arena,
         workspace: &Workspace,
     ) -> Result<DeviceSlice<'a, Element>, CudaError> {
-        let [x, y] = [arena.slice(workspace.vectors[0])?, arena.slice(workspace.vectors[1])?];
-        self.multiply_planes(stream, arena, workspace)?;
-        let first = |which: Which, data: DeviceSlice<'_, Element>| {
-            self.first_from_planes(stream, ntt, arena, workspace, which, data)
-        };
-        self.sequence(stream, ntt, [x, y, x], first)?;
-        Ok(y)
+        let rows = [workspace.a.raw(arena)?, workspace.b.raw(arena)?];
+        self.from_rows(stream, ntt, arena, workspace, rows)
     }
 
-    /// Queues H from whole vectors: the values of A and B on the domain in Montgomery form, bit-reversed (see
-    /// [`super::bit_reversed`]). All three are overwritten; H is in `b` then, as [`Self::from_planes`] leaves it.
+    /// As [`Self::from_planes`], with the planes of A and B where the caller has them, of the workspace's size. Their
+    /// lists are used up.
     ///
     /// # Errors
-    /// [`CudaError::Misuse`] if a vector or the table is too short, or what the driver reports.
-    pub fn from_vectors(
+    /// As [`Self::from_planes`].
+    pub fn from_rows<'a>(
         &self,
         stream: &Stream,
         ntt: &Ntt,
-        [a, b, c]: [DeviceSlice<'_, Element>; 3],
-    ) -> Result<(), CudaError> {
-        for data in [a, b, c] {
-            ntt.fits(stream.gpu(), data, self.log_n)?;
-        }
-        let len = 1 << self.log_n;
-        let args = Args::new().slice(a).slice(b).slice(c).slice(self.constants.all()).value(len as u32);
-        // SAFETY: the kernel reads and writes `len` elements of each vector, which `fits` found there, and reads
-        // three constants.
-        unsafe { self.kernels.vectors_prepare.launch(stream, Grid::cover(len, 128), &args)? };
-        let first = |_: Which, data: DeviceSlice<'_, Element>| match self.passes(ntt, Points::Domain).last() {
-            Some(&pass) => ntt.inverse_pass(stream, data, pass),
-            None => Ok(()),
+        arena: &'a Arena,
+        workspace: &Workspace,
+        [a, b]: [RawPlanes; 2],
+    ) -> Result<DeviceSlice<'a, Element>, CudaError> {
+        let planes = [a, b, workspace.c.raw(arena)?];
+        let [x, y] = [arena.slice(workspace.vectors[0])?, arena.slice(workspace.vectors[1])?];
+        self.multiply_planes(stream, arena, workspace, planes)?;
+        let first = |which: Which, data: DeviceSlice<'_, Element>| {
+            self.first_from_planes(stream, ntt, (arena, workspace), (which, planes[which as usize]), data)
         };
-        self.sequence(stream, ntt, [a, b, c], first)
+        self.sequence(stream, ntt, [x, y, x], first)?;
+        Ok(y)
     }
 
     /// Steps 2 to 5. `first` queues the first pass of the inverse transform of a polynomial's values into a vector.
@@ -232,16 +221,16 @@ impl Quotient {
             }
             for (i, pass) in strided.iter().enumerate() {
                 match i {
-                    0 => ntt.queue(stream, &self.kernels.turn, Args::new().slice(data), *pass)?,
+                    0 => ntt.queue(stream, &ntt.fused.turn, Args::new().slice(data), *pass)?,
                     _ => ntt.forward_pass(stream, data, *pass)?,
                 }
             }
             Ok::<_, CudaError>(())
         };
         to_coset(Which::A, a)?;
-        ntt.queue(stream, &self.kernels.park, Args::new().slice(a), bottom)?;
+        ntt.queue(stream, &ntt.fused.park, Args::new().slice(a), bottom)?;
         to_coset(Which::B, b)?;
-        ntt.queue(stream, &self.kernels.multiply, Args::new().slice(b).slice(a), bottom)?;
+        ntt.queue(stream, &ntt.fused.multiply, Args::new().slice(b).slice(a), bottom)?;
 
         first(Which::C, c)?;
         for pass in domain[..strided.len()].iter().rev() {
@@ -250,19 +239,24 @@ impl Quotient {
         for pass in strided.iter().skip(1).rev() {
             ntt.inverse_pass(stream, b, *pass)?;
         }
-        let last = strided.first().copied().unwrap_or(plan::nothing(self.log_n, ntt.table.minus_one()));
-        ntt.queue(stream, &self.kernels.subtract, Args::new().slice(b).slice(c), last)
+        let last = strided.first().copied().unwrap_or(plan::nothing(self.log_n, ntt.table.shape()));
+        ntt.queue(stream, &ntt.fused.subtract, Args::new().slice(b).slice(c), last)
     }
 
     /// Passes from the largest distance to the contiguous one.
     fn passes(&self, ntt: &Ntt, points: Points) -> Vec<Pass> {
-        plan::forward(self.log_n, points == Points::Coset, ntt.table.minus_one())
+        plan::forward(self.log_n, points == Points::Coset, ntt.table.shape())
     }
 
     /// Step 1: the planes of C, and the lists of all three in plain form and with their factors.
-    fn multiply_planes(&self, stream: &Stream, arena: &Arena, workspace: &Workspace) -> Result<(), CudaError> {
+    fn multiply_planes(
+        &self,
+        stream: &Stream,
+        arena: &Arena,
+        workspace: &Workspace,
+        [a, b, c]: [RawPlanes; 3],
+    ) -> Result<(), CudaError> {
         let kernels = &self.kernels;
-        let [a, b, c] = [workspace.a.raw(arena)?, workspace.b.raw(arena)?, workspace.c.raw(arena)?];
         let rows = arena.slice(workspace.rows)?;
         let words = words(self.log_n);
         workspace.c.clear(stream, arena)?;
@@ -284,17 +278,10 @@ impl Quotient {
         &self,
         stream: &Stream,
         ntt: &Ntt,
-        arena: &Arena,
-        workspace: &Workspace,
-        which: Which,
+        (arena, workspace): (&Arena, &Workspace),
+        (which, natural): (Which, RawPlanes),
         data: DeviceSlice<'_, Element>,
     ) -> Result<(), CudaError> {
-        let natural = match which {
-            Which::A => workspace.a,
-            Which::B => workspace.b,
-            Which::C => workspace.c,
-        }
-        .raw(arena)?;
         let Some(&bottom) = self.passes(ntt, Points::Domain).last() else {
             return Ok(());
         };
@@ -310,7 +297,7 @@ impl Quotient {
         unsafe { self.kernels.planes_reverse.launch(stream, grid, &args)? };
         let values = self.constants.all().range(3 + 4 * which as usize..)?.address();
         let input = RawInput { low, high, exceptional, natural, values };
-        ntt.queue(stream, &self.kernels.from_planes, Args::new().slice(data).value(input), bottom)
+        ntt.queue(stream, &ntt.fused.from_planes, Args::new().slice(data).value(input), bottom)
     }
 
     /// Address of a factor.

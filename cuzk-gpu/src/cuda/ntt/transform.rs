@@ -2,7 +2,7 @@
 
 use super::{
     plan::{self, Pass, THREADS, padded_len},
-    table::Table,
+    table::{Table, TableShape},
 };
 use crate::cuda::{
     error::CudaError,
@@ -28,19 +28,45 @@ pub struct Ntt {
     pub(super) table: Table,
     forward: Function,
     inverse: Function,
+    pub(super) fused: Fused,
+}
+
+/// Passes that do something else as well, for the quotient.
+#[derive(Debug)]
+pub(super) struct Fused {
+    pub(super) from_planes: Function,
+    pub(super) turn: Function,
+    pub(super) park: Function,
+    pub(super) multiply: Function,
+    pub(super) subtract: Function,
 }
 
 impl Ntt {
-    /// Loads the kernels and computes the table for transforms of up to 2^log_n points.
+    /// Loads the kernels and computes the whole table for transforms of up to 2^log_n points.
+    ///
+    /// # Errors
+    /// As [`Self::with_table`].
+    pub fn new(stream: &Stream, log_n: u32) -> Result<Self, CudaError> {
+        Self::with_table(stream, TableShape::whole(log_n))
+    }
+
+    /// Loads the kernels and computes a table.
     ///
     /// # Errors
     /// As [`Table::new`], and [`Gpu::function`].
-    pub fn new(stream: &Stream, log_n: u32) -> Result<Self, CudaError> {
-        let gpu = stream.gpu();
+    pub fn with_table(stream: &Stream, shape: TableShape) -> Result<Self, CudaError> {
+        let function = |name| stream.gpu().function(shape.module(), name);
         Ok(Self {
-            table: Table::new(stream, log_n)?,
-            forward: gpu.function("ntt", "ntt_forward")?,
-            inverse: gpu.function("ntt", "ntt_inverse")?,
+            table: Table::new(stream, shape)?,
+            forward: function("ntt_forward")?,
+            inverse: function("ntt_inverse")?,
+            fused: Fused {
+                from_planes: function("ntt_inverse_planes")?,
+                turn: function("ntt_turn")?,
+                park: function("ntt_park")?,
+                multiply: function("ntt_multiply")?,
+                subtract: function("ntt_inverse_subtract")?,
+            },
         })
     }
 
@@ -57,7 +83,7 @@ impl Ntt {
         points: Points,
     ) -> Result<(), CudaError> {
         self.fits(stream.gpu(), data, log_n)?;
-        let passes = plan::forward(log_n, points == Points::Coset, self.table.minus_one());
+        let passes = plan::forward(log_n, points == Points::Coset, self.table.shape());
         with_canonical_end(passes).try_for_each(|pass| self.forward_pass(stream, data, pass))
     }
 
@@ -74,7 +100,7 @@ impl Ntt {
         points: Points,
     ) -> Result<(), CudaError> {
         self.fits(stream.gpu(), data, log_n)?;
-        let passes = plan::inverse(log_n, points == Points::Coset, self.table.minus_one());
+        let passes = plan::inverse(log_n, points == Points::Coset, self.table.shape());
         with_canonical_end(passes).try_for_each(|pass| self.inverse_pass(stream, data, pass))
     }
 
@@ -109,8 +135,8 @@ impl Ntt {
 
     /// Whether a vector and the table are long enough for 2^log_n points.
     pub(super) fn fits(&self, gpu: &Gpu, data: DeviceSlice<'_, Element>, log_n: u32) -> Result<(), CudaError> {
-        if log_n > self.table.log_n() {
-            let what = format!("a transform of 2^{log_n} points with a table for 2^{}", self.table.log_n());
+        if log_n > self.table.shape().log_n() {
+            let what = format!("a transform of 2^{log_n} points with a table for 2^{}", self.table.shape().log_n());
             return Err(gpu.misuse(what));
         }
         if data.len() < padded_len(log_n) {

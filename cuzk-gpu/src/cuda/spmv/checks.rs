@@ -1,7 +1,7 @@
 //! Checks of the constraint matrices' products against the CPU.
 
 use blstrs::Scalar;
-use cuzk_synth::r1cs::R1cs;
+use cuzk_synth::{planes::Planes, r1cs::R1cs};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -16,7 +16,7 @@ use crate::cuda::{
     error::CudaError,
     gpu::Gpu,
     harness::Check,
-    ntt::{Planes, PlanesRegion},
+    ntt::{PlanesRegion, at_size::has_room, planes::Downloaded},
     stream::Stream,
 };
 
@@ -26,6 +26,15 @@ pub const CHECKS: &[Check] = &[
     Check { name: "spmv/rows of a 2 KiB PoRep", run: porep_rows },
     Check { name: "spmv/misuse", run: misuse },
 ];
+
+/// A system of the largest size that is wanted of a device, every row of it.
+pub const AT_SIZE: &[Check] = &[Check {
+    name: "at size/spmv 2^27 rows",
+    run: |gpu, rng| match has_room(gpu, 12 << 30)? {
+        true => products(gpu, &system(1 << 27, rng), rng),
+        false => Ok(()),
+    },
+}];
 
 /// Rows of a 2 KiB PoRep.
 const POREP_ROWS: usize = 2_687_961;
@@ -62,7 +71,7 @@ fn products(gpu: &Gpu, r1cs: &R1cs, rng: &mut ChaCha8Rng) -> Result<(), String> 
 }
 
 /// Values one by one, and that there are no more exceptions than need be.
-fn compare(planes: &Planes, expected: &[Scalar], log_n: u32) -> Result<(), String> {
+fn compare(planes: &Downloaded, expected: &[Scalar], log_n: u32) -> Result<(), String> {
     let zero = Scalar::default();
     let wrong = (0..1 << log_n)
         .into_par_iter()
@@ -70,10 +79,10 @@ fn compare(planes: &Planes, expected: &[Scalar], log_n: u32) -> Result<(), Strin
     if let Some(i) = wrong {
         return Err(format!("row {i} is {:?} instead of {}", planes.value(i), expected.get(i).unwrap_or(&zero)));
     }
-    let exceptions = Planes::encode(expected, log_n).list.len();
-    match planes.list.len() == exceptions {
+    let exceptions = Planes::from_plain(expected.iter().copied()).scalars().len();
+    match planes.exceptions() == exceptions {
         true => Ok(()),
-        false => Err(format!("{} exceptions instead of {exceptions}", planes.list.len())),
+        false => Err(format!("{} exceptions instead of {exceptions}", planes.exceptions())),
     }
 }
 
