@@ -108,12 +108,14 @@ impl Workspace {
     /// # Errors
     /// [`CudaError::Misuse`] with both numbers if not.
     pub fn had_room(&self, gpu: &Gpu, found: [u32; 3]) -> Result<(), CudaError> {
-        let lists = self.planes().into_iter().zip(["A", "B", "C"]).zip(found);
-        for ((planes, what), found) in lists.filter(|((planes, _), found)| *found as usize > planes.capacity()) {
-            let room = planes.capacity();
-            return Err(gpu.misuse(format!("{what}: {found} values are not small, the workspace has room for {room}")));
+        let mut lists = self.planes().into_iter().zip(["A", "B", "C"]).zip(found);
+        match lists.find(|((planes, _), found)| *found as usize > planes.capacity()) {
+            None => Ok(()),
+            Some(((planes, what), found)) => {
+                let room = planes.capacity();
+                Err(gpu.misuse(format!("{what}: {found} values are not small, the workspace has room for {room}")))
+            }
         }
-        Ok(())
     }
 
     /// Waits for the numbers of exceptions, and says whether the lists could hold them: else H is wrong.

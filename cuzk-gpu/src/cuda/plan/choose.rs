@@ -9,12 +9,13 @@ use super::{
     fixed::Fixed,
     stage::{Choice, Stage},
 };
+use crate::cuda::ntt::table::TableShape;
 
 /// A combination of choices, and where it puts the points.
 struct Candidate<'a> {
     /// In the order in which their points are kept: the sums over the witness wait for uploads, that over h hardly.
     choices: Vec<Choice<'a>>,
-    matrices: Matrices,
+    first: (TableShape, Matrices),
     /// Of each choice.
     vectors: Vec<Vec<Vector>>,
     seconds: f64,
@@ -37,19 +38,20 @@ pub(super) fn choose(shape: &Shape, card: &Card, config: &Config) -> Result<Memo
     let mut best: Option<Candidate<'_>> = None;
     let mut least = usize::MAX;
     let mut least_pinned: Option<usize> = None;
-    for matrices in matrices {
+    let tables = fixed.tables().iter().flat_map(|table| matrices.iter().map(|matrices| (*table, *matrices)));
+    for first in tables {
         for h in &h {
             for witness in &witness {
                 for g2 in &g2 {
                     let choices = [Some(witness), g2.as_ref(), Some(h)].into_iter().flatten();
-                    let needed = fixed.needed(matrices, choices.clone());
+                    let needed = fixed.needed(first, choices.clone());
                     least = least.min(needed);
                     let Some(left) = fixed.limit.checked_sub(needed) else { continue };
                     let computing: f64 = choices.clone().map(|choice| choice.way.seconds).sum();
                     if best.as_ref().is_some_and(|best| computing > best.seconds) {
                         continue;
                     }
-                    let candidate = Candidate::fill(choices.copied().collect(), matrices, left, &fixed, &rates, config);
+                    let candidate = Candidate::fill(choices.copied().collect(), first, left, &fixed, &rates, config);
                     if config.b_g2 == BG2::Auto && g2.is_some() && candidate.pinned > fixed.pinned(Matrices::Absent) {
                         continue;
                     }
@@ -74,15 +76,15 @@ impl<'a> Candidate<'a> {
     /// Fills what is left of the memory with points.
     fn fill(
         choices: Vec<Choice<'a>>,
-        matrices: Matrices,
+        first: (TableShape, Matrices),
         mut left: usize,
         fixed: &Fixed,
         rates: &Rates,
         config: &Config,
     ) -> Self {
         let vectors: Vec<_> = choices.iter().map(|choice| choice.vectors(&mut left)).collect();
-        let mut seconds = fixed.first_stage(matrices, rates);
-        let mut pinned = fixed.pinned(matrices);
+        let mut seconds = fixed.first_stage(first, rates);
+        let mut pinned = fixed.pinned(first.1);
         for (choice, vectors) in choices.iter().zip(&vectors) {
             let streamed = vectors.iter().map(Vector::pinned_bytes).sum();
             seconds += choice.way.seconds.max(rates.upload(streamed));
@@ -91,7 +93,7 @@ impl<'a> Candidate<'a> {
         if config.b_g2 != BG2::Cpu && choices.len() < 3 {
             seconds += fixed.tail(rates);
         }
-        Self { choices, matrices, vectors, seconds, pinned }
+        Self { choices, first, vectors, seconds, pinned }
     }
 
     /// Faster, or as fast with less host memory.
@@ -100,8 +102,8 @@ impl<'a> Candidate<'a> {
     }
 
     fn plan(self, shape: &Shape, config: &Config, fixed: &Fixed) -> MemoryPlan {
-        let Self { choices, matrices, vectors, seconds, .. } = self;
-        let mut lines = fixed.lines(matrices, &choices);
+        let Self { choices, first, vectors, seconds, .. } = self;
+        let mut lines = fixed.lines(first, &choices);
         let stays = |v: &Vector| match v.is_resident() {
             true if v.tables > 1 => format!("points of {}, with {} tables of multiples", v.name, v.tables - 1),
             true => format!("points of {}", v.name),
@@ -123,7 +125,8 @@ impl<'a> Candidate<'a> {
             a: expect("a"),
             b_g1: expect("b_g1"),
             b_g2: find("b_g2"),
-            matrices,
+            table: first.0,
+            matrices: first.1,
             h_msm: way("h").expect("the stage of h is always there"),
             witness_msm: way("l").expect("the stage of the witness is always there"),
             g2_msm: way("b_g2"),

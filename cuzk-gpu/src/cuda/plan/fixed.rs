@@ -4,7 +4,7 @@ use super::{Card, Config, Line, Matrices, Shape, cost::Rates, stage::Choice};
 use crate::cuda::{
     arena::Layout,
     fr::Element,
-    ntt::{plan::padded_len, quotient, table},
+    ntt::{plan::padded_len, quotient, table::TableShape},
     spmv::{WitnessRegion, matrix},
 };
 
@@ -23,7 +23,7 @@ pub(super) struct Fixed {
     pub whence: String,
     h: usize,
     quotient: usize,
-    table: usize,
+    tables: Vec<TableShape>,
     witness: usize,
     matrices: usize,
 }
@@ -51,22 +51,27 @@ impl Fixed {
             whence,
             h: h_bytes,
             quotient: layout.bytes() - h_bytes,
-            table: table::bytes(shape.log_n),
+            tables: tables(shape.log_n),
             witness: witness.bytes(),
             matrices: shape.entries.iter().map(|&entries| matrix::bytes(shape.rows, entries)).sum(),
         }
     }
 
+    /// The tables of factors that there are to choose from.
+    pub(super) fn tables(&self) -> &[TableShape] {
+        &self.tables
+    }
+
     /// Device memory that a combination of choices needs at least.
     pub(super) fn needed<'a>(
         &self,
-        matrices: Matrices,
+        (table, matrices): (TableShape, Matrices),
         choices: impl Iterator<Item = &'a Choice<'a>> + Clone,
     ) -> usize {
         let scratch = choices.clone().map(|choice| choice.scratch).max().unwrap_or(0);
         let kept: usize = choices.map(|choice| choice.kept).sum();
         let phase = self.h + scratch.max(self.quotient);
-        phase + kept + self.table + self.workers * self.witness + self.on_device(matrices) + SMALL
+        phase + kept + table.bytes() + self.workers * self.witness + self.on_device(matrices) + SMALL
     }
 
     /// Page-locked memory without that of points.
@@ -77,13 +82,16 @@ impl Fixed {
     }
 
     /// Seconds of A·w, B·w and H.
-    pub(super) fn first_stage(&self, matrices: Matrices, rates: &Rates) -> f64 {
+    pub(super) fn first_stage(&self, (table, matrices): (TableShape, Matrices), rates: &Rates) -> f64 {
         let products = match matrices {
             Matrices::Resident => rates.products(&self.shape),
             Matrices::Streamed { .. } => rates.products(&self.shape).max(rates.upload(self.matrices)),
             Matrices::Absent => 0.0,
         };
-        products + rates.quotient(self.shape.log_n)
+        // Layers whose factors are not in the table cost a product more.
+        let log_n = self.shape.log_n;
+        let more = f64::from(log_n.saturating_sub(table.log_direct())) / f64::from(log_n.max(1));
+        products + rates.quotient(log_n) * (1.0 + more)
     }
 
     /// Seconds that the CPU takes for `b_g2`.
@@ -92,7 +100,7 @@ impl Fixed {
     }
 
     /// The lines but for points.
-    pub(super) fn lines(&self, matrices: Matrices, choices: &[Choice<'_>]) -> Vec<Line> {
+    pub(super) fn lines(&self, (table, matrices): (TableShape, Matrices), choices: &[Choice<'_>]) -> Vec<Line> {
         let scratch = choices.iter().map(|choice| choice.scratch).max().unwrap_or(0).max(self.quotient);
         let line = |what: &str, device, pinned| Line { what: what.to_owned(), device, pinned };
         let rows = match matrices {
@@ -100,9 +108,11 @@ impl Fixed {
             Matrices::Streamed { .. } => "matrices A and B, streamed",
             Matrices::Absent => "matrices (rows come with the witness)",
         };
+        let whole = table.log_direct() >= self.shape.log_n;
+        let factors = if whole { "table of factors" } else { "table of factors, two levels" };
         let witness = self.workers * self.witness;
         vec![
-            line("table of factors", self.table, 0),
+            line(factors, table.bytes(), 0),
             line("vector of H", self.h, 0),
             line("workspace", scratch, 0),
             line(&format!("witnesses of {} workers", self.workers), witness, witness),
@@ -119,4 +129,12 @@ impl Fixed {
             Matrices::Absent => 0,
         }
     }
+}
+
+/// A whole table; and two smaller ones of two levels, with a quarter of its entries and so few that they hardly count.
+fn tables(log_n: u32) -> Vec<TableShape> {
+    let two_levels = |less: u32| TableShape::two_levels(log_n, log_n.saturating_sub(less));
+    let mut tables = vec![TableShape::whole(log_n), two_levels(2), two_levels(6)];
+    tables.dedup();
+    tables
 }

@@ -35,7 +35,7 @@ mod sums;
 #[cfg(test)]
 mod tests;
 
-use crate::cuda::msm;
+use crate::cuda::{msm, ntt::table::TableShape};
 
 pub use self::{
     fixed::LOADING_BYTES,
@@ -60,6 +60,8 @@ pub struct MemoryPlan {
     pub b_g1: Vector,
     /// The points of b in G2; `None` if that sum is the CPU's.
     pub b_g2: Option<Vector>,
+    /// The table of factors of the transforms.
+    pub table: TableShape,
     /// The matrices A and B.
     pub matrices: Matrices,
     /// The sum over a part of h.

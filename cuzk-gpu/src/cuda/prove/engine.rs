@@ -91,7 +91,7 @@ impl Engine {
             conveyor: Conveyor::new(stream.gpu())?,
             arena,
             rows: Rows::new(stream, r1cs, plan.matrices, row_buffers)?,
-            ntt: Ntt::new(stream, plan.shape.log_n)?,
+            ntt: Ntt::with_table(stream, plan.table)?,
             quotient: Quotient::new(stream, plan.shape.log_n)?,
             vectors,
             counts,

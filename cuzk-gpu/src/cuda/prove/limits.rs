@@ -14,7 +14,7 @@ use crate::{
     cuda::{
         gpu::Gpu,
         harness::{Bench, Check, Measurement},
-        plan::{BG2, Card, Config, MemoryPlan, NoPlan, Room, Shape},
+        plan::{BG2, Card, Config, MemoryPlan, NoPlan, Room, Shape, Vector},
         points::Checks,
     },
     device::Device,
@@ -29,6 +29,9 @@ pub const CHECKS: &[Check] =
 
 /// The benches.
 pub const BENCHES: &[Bench] = &[Bench { name: "prove/2 KiB under limits", run }];
+
+/// Whether a plan is what is to be tried.
+type Wanted<'a> = &'a dyn Fn(&MemoryPlan) -> bool;
 
 /// Proves under each of some limits, compares with the CPU, and tells the times of the kernel phase.
 fn run(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String> {
@@ -45,35 +48,29 @@ fn run(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String> {
     let card = Card::new(gpu.info(), gpu.free_memory().map_err(|e| text(&e))?);
     let device = Device::new(Cuda::new(gpu.clone(), None));
     let mut rows = Vec::new();
-    for (name, b_g2, more) in [
-        ("everything streamed", BG2::Cpu, Some(0)),
-        ("h streamed in part", BG2::Cpu, Some(300 << 20)),
-        ("everything streamed, b_g2 too", BG2::Gpu, Some(0)),
-        ("nothing streamed", BG2::Cpu, None),
-        ("nothing streamed, b_g2 too", BG2::Gpu, None),
-    ] {
+    let nothing = |plan: &MemoryPlan| plan.vectors().all(Vector::is_resident);
+    let cases: [(&str, BG2, Wanted<'_>); 5] = [
+        ("everything streamed", BG2::Cpu, &|plan| plan.h.resident == 0),
+        ("h streamed in part", BG2::Cpu, &|plan| plan.h.resident > 0 && !plan.h.is_resident()),
+        ("h streamed, b_g2 on the device", BG2::Gpu, &|plan| plan.b_g2.is_some() && !plan.h.is_resident()),
+        ("nothing streamed", BG2::Cpu, &nothing),
+        ("nothing streamed, b_g2 on the device", BG2::Gpu, &|plan| plan.b_g2.is_some() && nothing(plan)),
+    ];
+    for (name, b_g2, wanted) in cases {
         let all = Config { b_g2, ..config(2) };
-        let plan = match (more, MemoryPlan::choose(&shape, &card, &Config { vram_limit: Some(0), ..all })) {
-            (None, _) => MemoryPlan::choose(&shape, &card, &all).map_err(|e| text(&e))?,
-            (Some(more), Err(NoPlan::Device { needed, .. })) => {
-                // The smallest plan has b_g2 on the CPU.
-                let limits = (0..64).map(|i| needed + more + all.reserve + (i << 24));
-                let plans = limits.map(|limit| Config { vram_limit: Some(limit), ..all });
-                let mut plans = plans.filter_map(|config| MemoryPlan::choose(&shape, &card, &config).ok());
-                let wanted = |plan: &MemoryPlan| plan.b_g2.is_some() == (b_g2 == BG2::Gpu);
-                plans.find(wanted).ok_or_else(|| format!("{name}: no plan"))?
-            }
-            (Some(_), other) => return Err(format!("a plan without memory: {other:?}")),
+        let Err(NoPlan::Device { needed, .. }) =
+            MemoryPlan::choose(&shape, &card, &Config { vram_limit: Some(0), ..all })
+        else {
+            return Err("a plan without memory".to_owned());
         };
+        // The smallest limit under which it is so.
+        let limits = (0..128).map(|i| needed + all.reserve + (i << 25));
+        let configs = limits.map(|limit| Config { vram_limit: Some(limit), ..all });
+        let mut plans = configs.filter_map(|config| MemoryPlan::choose(&shape, &card, &config).ok());
+        let plan = plans.find(|plan| wanted(plan)).ok_or_else(|| format!("{name}: there is no such plan"))?;
         let whole = plan.vectors().filter(|vector| vector.is_resident()).count();
         let size =
             format!("{} of {} queries, {:.2} GB", whole, plan.vectors().count(), plan.device_bytes() as f64 / 1e9);
-        if (more == Some(0) && plan.h.is_resident())
-            || (more.is_none() && whole < plan.vectors().count())
-            || plan.b_g2.is_some() != (b_g2 == BG2::Gpu)
-        {
-            return Err(format!("{name}: not what was to be tried:\n{plan}"));
-        }
         let source = Source { path: &params, checks: Checks::FILE, readers: 8, watch: &Watch::nobody() };
         let key = DeviceKey::new(gpu, plan.clone(), &source, srs.clone(), r1cs.clone()).map_err(|e| text(&e))?;
         let mut seconds = f64::INFINITY;
