@@ -1,182 +1,170 @@
 // Batches of affine additions on G1 in the hybrid form, one reciprocal a batch (Montgomery's trick): 5 products and a square
 // an addition, and a share of the reciprocal's 40 products or so.
 //
-// Points in memory are packed (fqh_pack): x and y in 48 bytes each, the identity all zero. Points of the base come from
-// blst's form by g1h_pack and are below 0.52 p; sums are kept below 1.1 p.
+// Sums in memory are packed (fqh_pack) and negated, -x and -y in 48 bytes each: then a difference x_q - x_p is a sum of whole
+// numbers (fqh_unpack_sum). The identity is all zero. They are kept below 1.1 p. Points that are added are in blst's form.
+//
+// Where an addition's numbers are is told by an `S`, cheap to copy:
+//   void sum_x(u32*), sum_y(u32*), product(u32*)                to read 12 words: the sum, and the product of the differences
+//                                                               before this one,
+//   void set_sum_x(const u32*), set_sum_y(..), set_product(..)  to write them,
+//   fq point_x(), point_y(); bool negate()                      the point, and whether its negative is meant.
 #pragma once
 #include "g1_hybrid.cuh"
+
+// Written instead of a product where the sum is already made. (The top word of an element is below 2^30 in absolute value.)
+#define G1H_MADE 0x7fffffffu
 
 struct g1h_packed {
     u32 x[FQ_WORDS], y[FQ_WORDS];
 };
 
-FN bool g1h_is_identity(const g1h_packed& p)
-{
-    u32 any = 0;
-    UNROLL for (int i = 0; i < FQ_WORDS; i++) any |= p.x[i] | p.y[i];
-    return any == 0;
-}
-
-FN void g1h_set_identity(g1h_packed& p) { UNROLL for (int i = 0; i < FQ_WORDS; i++) p.x[i] = p.y[i] = 0; }
-
-// From blst's form.
+// Packed and negated, of a point in blst's form.
 FN g1h_packed g1h_pack(const affine<g1>& q)
 {
     g1h_packed p;
-    fqh_pack(p.x, fqh_from_fq(q.x)), fqh_pack(p.y, fqh_from_fq(q.y));
-    if (is_identity(q)) g1h_set_identity(p);
+    u32 high[FQH_LIMBS - 1];
+    fqh_pack(p.x, fqh_small(-1, fqh_unpack64(q.x), high), high);
+    fqh_pack(p.y, fqh_small(-1, fqh_unpack64(q.y), high), high);
+    if (is_identity(q)) UNROLL for (int i = 0; i < FQ_WORDS; i++) p.x[i] = p.y[i] = 0;
     return p;
 }
 
-// To blst's form.
+// Back to blst's form.
 FN affine<g1> g1h_unpack(const g1h_packed& p)
 {
     affine<g1> q;
+    u32 any = 0;
+    UNROLL for (int i = 0; i < FQ_WORDS; i++) any |= p.x[i] | p.y[i];
     q.x = q.y = fq_zero();
-    if (g1h_is_identity(p)) return q;
-    q.x = fqh_to_fq(fqh_mul(fqh_unpack(p.x), fqh_one())), q.y = fqh_to_fq(fqh_mul(fqh_unpack(p.y), fqh_one()));
+    if (any == 0) return q;
+    q.x = fqh_to_fq(fqh_small(-1, fqh_unpack(p.x))), q.y = fqh_to_fq(fqh_small(-1, fqh_unpack(p.y)));
     return q;
 }
 
-// Where a lane's sums, points and prefix products are. `B` has, by value and cheap to copy:
-//   void sum_x(k, words), sum_y, point_x, point_y, prefix    to read 12 words of number k,
-//   void set_sum_x(k, words), set_sum_y, set_prefix          to write them.
-// What is read again is read from memory again: the caches have it, and registers are short.
-template <class B>
-FN g1h_packed g1h_sum(const B& memory, u32 k)
+template <class S>
+FN g1h_packed g1h_sum(const S& step)
 {
     g1h_packed p;
-    memory.sum_x(k, p.x), memory.sum_y(k, p.y);
+    step.sum_x(p.x), step.sum_y(p.y);
     return p;
 }
-template <class B>
-FN g1h_packed g1h_point(const B& memory, u32 k)
+
+template <class S>
+FN void g1h_set_sum(const S& step, const g1h_packed& p)
 {
-    g1h_packed p;
-    memory.point_x(k, p.x), memory.point_y(k, p.y);
-    return p;
-}
-template <class B>
-FN void g1h_set_sum(const B& memory, u32 k, const g1h_packed& p)
-{
-    memory.set_sum_x(k, p.x), memory.set_sum_y(k, p.y);
+    step.set_sum_x(p.x), step.set_sum_y(p.y);
 }
 
-// What the sum of two points asks for.
-enum g1h_pair { G1H_ADD, G1H_DOUBLE, G1H_FIRST, G1H_SECOND, G1H_NOTHING };
-
-// G1H_ADD if not `needed`.
-template <class B>
-RARE g1h_pair g1h_pair_exact(B memory, u32 k, bool needed)
+// p + q for points that are affine, exact in every case.
+FN affine<g1> affine_add(const affine<g1>& p, const affine<g1>& q)
 {
-    if (!needed) return G1H_ADD;
-    const g1h_packed p = g1h_sum(memory, k), q = g1h_point(memory, k);
-    if (g1h_is_identity(q)) return G1H_FIRST;
-    if (g1h_is_identity(p)) return G1H_SECOND;
-    const affine<g1> a = g1h_unpack(p), b = g1h_unpack(q);
-    if (!fq_eq(a.x, b.x)) return G1H_ADD;
-    return fq_eq(a.y, b.y) ? G1H_DOUBLE : G1H_NOTHING;
+    if (is_identity(p)) return q;
+    if (is_identity(q)) return p;
+    affine<g1> sum;
+    sum.x = sum.y = fq_zero();
+    fq rise = fq_sub(q.y, p.y), run = fq_sub(q.x, p.x);
+    if (fq_is_zero(run)) {
+        if (!fq_is_zero(rise)) return sum;
+        const fq xx = fq_sqr(p.x);
+        rise = fq_add(fq_double(xx), xx), run = fq_double(p.y);
+    }
+    const fq slope = fq_mul(rise, fq_inv(run));
+    sum.x = fq_sub(fq_sub(fq_sqr(slope), p.x), q.x);
+    sum.y = fq_sub(fq_mul(slope, fq_sub(p.x, sum.x)), p.y);
+    return sum;
 }
 
-// 2 y and 3 x^2: denominator and numerator of a tangent. Nothing if not `needed`.
-template <class B>
-RARE void g1h_tangent(B memory, u32 k, fqh_ref denominator, fqh_ref numerator, bool needed)
+// The sum by itself, exact in every case. Nothing if not `needed`.
+template <class S>
+RARE void g1h_add_alone(S step, bool needed)
 {
     if (!needed) return;
-    const g1h_packed p = g1h_sum(memory, k);
-    const fqh y = fqh_unpack(p.y), xx = fqh_sqr(fqh_unpack(p.x));
-    fqh_set(denominator, fqh_normalise(fqh_sub(y, fqh_cneg(y, true))));
-    fqh_set(numerator, fqh_normalise(fqh_sub(xx, fqh_cneg(fqh_normalise(fqh_sub(xx, fqh_cneg(xx, true))), true))));
+    affine<g1> q;
+    q.x = step.point_x(), q.y = fq_cneg(step.point_y(), step.negate());
+    g1h_set_sum(step, g1h_pack(affine_add(g1h_unpack(g1h_sum(step)), q)));
+    u32 made[FQ_WORDS];
+    UNROLL for (int i = 0; i < FQ_WORDS; i++) made[i] = G1H_MADE;
+    step.set_product(made);
 }
 
-// The kind of sum number k, and d, the denominator of its slope: x_q - x_p, or that of a tangent, whose numerator goes to
-// `other`. Single words tell the plain case, which all but a few in 2^32 pairs are.
-template <class B>
-FN g1h_pair g1h_denominator(const B& memory, u32 k, fqh& d, const fqh_ref& slope, const fqh_ref& other)
+// Forward: keeps the product of the differences so far, `run`, and multiplies it by this addition's. What has no slope, or may
+// have none as single words tell (a few in 2^24 pairs), is made at once.
+template <class S>
+FN void g1h_forward(const S& step, fqh& run)
 {
-    u32 xp[FQ_WORDS], xq[FQ_WORDS];
-    memory.sum_x(k, xp), memory.point_x(k, xq);
-    d = fqh_sub(fqh_unpack(xq), fqh_unpack(xp));
-    const bool special = fqh_maybe_zero(d) || xp[0] == 0 || xq[0] == 0;
-    if (!warp_any(special)) return G1H_ADD;
-    const g1h_pair pair = g1h_pair_exact(memory, k, special);
-    if (warp_any(pair == G1H_DOUBLE)) g1h_tangent(memory, k, slope, other, pair == G1H_DOUBLE);
-    if (pair == G1H_DOUBLE) d = fqh_get(slope);
-    return pair;
+    u32 t[FQ_WORDS];
+    step.sum_x(t);
+    const fq xq = step.point_x();
+    const fqh d = fqh_unpack_sum(t, xq, false);
+    const bool special = fqh_maybe_zero(d) || t[0] == 0 || xq.v[0] == 0;
+    if (warp_any(special)) g1h_add_alone(step, special);
+    if (special) return;
+    fqh_pack(t, run);
+    step.set_product(t);
+    run = fqh_mul(d, run);
 }
 
-// The reciprocal, in place.
-RARE void g1h_reciprocal(fqh_ref a) { fqh_set(a, fqh_from_fq(fq_inv(fqh_to_fq(fqh_get(a))))); }
+// The reciprocal.
+FN fqh g1h_reciprocal(const fqh& a) { return fqh_from_fq(fq_inv(fqh_to_fq(a))); }
 
-// + k p, with the k that brings a sum with these top limbs to within p / 2.
-FN void fqh_rows_settle(fqh_rows& w, double top)
+// Room in shared memory for a lane.
+enum { G1H_RUN, G1H_INVERSE, G1H_SLOPE, G1H_ADDEND, G1H_OLD_X, G1H_BATCH_ELEMENTS };
+
+// Backward: the reciprocal of this addition's difference from that of the product of all up to it, which is at G1H_RUN in
+// `room`, and with it the sum. The four products are one piece of code, in a loop: all of it, unrolled, does not fit the
+// instruction cache (3.9 instead of G additions/s on an H200).
+template <class S>
+FN void g1h_backward(const S& step, const g1h& room)
 {
-    const double biased = fqh_fma(top, 0x1p16 / 872555476, 1.5 * 0x1p52);
-    const double k = fqh_mul2(fqh_add2(biased, -1.5 * 0x1p52), FQH_SCALE);
-    const u32 word = fqh_low(biased);
-    UNROLL for (int j = 0; j < FQH_LIMBS - 1; j++) {
-        w.f[j] = fqh_fma(k, FQH_P[j], w.f[j]);
-        w.l[j] = fqh_mad(word, fqh_p_low(j), w.l[j]);
-    }
-    w.top += word * fqh_p_low(FQH_LIMBS - 1);
-}
-
-// Room in shared memory for a lane: three elements.
-#define G1H_BATCH_ELEMENTS 3
-
-// sums[k] += points[k], k < count, for one lane.
-template <class B>
-FN void g1h_batch_add(const B& memory, u32 count, const g1h& room)
-{
-    const fqh_ref run = g1h_at(room, 0), slope = g1h_at(room, 1), other = g1h_at(room, 2);
-    u32 words[FQ_WORDS];
-    fqh d;
-    fqh_set(run, fqh_one());
-    ROLLED for (u32 k = 0; k < count; k++) {
-        if (g1h_denominator(memory, k, d, slope, other) > G1H_DOUBLE) continue;
-        fqh_pack(words, fqh_get(run));
-        memory.set_prefix(k, words);
-        fqh_set(run, fqh_mul_rows(d, run));
-    }
-    g1h_reciprocal(run);
-    ROLLED for (u32 k = count; k-- > 0;) {
-        const g1h_pair pair = g1h_denominator(memory, k, d, slope, other);
-        if (pair > G1H_DOUBLE) {
-            g1h_packed p = pair == G1H_SECOND ? g1h_point(memory, k) : g1h_sum(memory, k);
-            if (pair == G1H_NOTHING) g1h_set_identity(p);
-            g1h_set_sum(memory, k, p);
-            continue;
+    u32 t[FQ_WORDS], high[FQH_LIMBS - 1];
+    step.product(t);
+    if (t[FQ_WORDS - 1] == G1H_MADE) return;
+    fq other = fq_zero();
+    bool negate = false;
+    ROLLED for (int i = 0;; i++) {
+        fqh a;
+        if (i < 3) {
+            // The product before this, x_q - x_p, and +-y_q - y_p.
+            a = fqh_unpack_sum(t, other, negate);
+            if (i == 0) {
+                step.sum_x(t);
+                other = step.point_x();
+            } else if (i == 1) {
+                const fqh x = fqh_unpack(t);
+                fqh_set(g1h_at(room, G1H_OLD_X), x);
+                // x_q + x_p = (x_q - x_p) - 2 (-x_p)
+                fqh_set(g1h_at(room, G1H_ADDEND), fqh_sub(a, fqh_sub(x, fqh_cneg(x, true))));
+                step.sum_y(t);
+                other = step.point_y();
+                negate = step.negate();
+            }
+        } else {
+            // -x = -slope^2 + x_q + x_p
+            fqh_columns w = fqh_columns_sqr(fqh_get(g1h_at(room, G1H_SLOPE)), true);
+            const fqh addend = fqh_get(g1h_at(room, G1H_ADDEND));
+            fqh_columns_add(w, 1, addend);
+            fqh_columns_settle(w, -addend.d[FQH_LIMBS - 1]);
+            const fqh x = fqh_columns_end(w, high);
+            u32 packed[FQ_WORDS];
+            fqh_pack(packed, x, high);
+            step.set_sum_x(packed);
+            a = fqh_half_normalise(fqh_sub(fqh_get(g1h_at(room, G1H_OLD_X)), x));
         }
-        memory.prefix(k, words);
-        const fqh inverse = fqh_mul_rows(fqh_unpack(words), run);
-        fqh_set(run, fqh_mul_rows(d, run));
-        fqh_set(slope, inverse);
-        {
-            u32 yp[FQ_WORDS];
-            memory.sum_y(k, yp), memory.point_y(k, words);
-            d = fqh_sub(fqh_unpack(words), fqh_unpack(yp));
-            if (pair == G1H_DOUBLE) d = fqh_get(other);
+        // The reciprocal, the run without this difference, the slope, and slope (-x_p - -x).
+        fqh_columns w = fqh_columns_mul(a, fqh_get(g1h_at(room, i == 0 ? G1H_RUN : i - 1)));
+        if (i == 3) {
+            // -y = slope (-x_p - -x) - -y_p
+            const fqh y = fqh_unpack(t);
+            fqh_columns_add(w, -1, y);
+            fqh_columns_settle(w, y.d[FQH_LIMBS - 1]);
         }
-        const fqh lambda = fqh_mul_rows(d, slope);
-        fqh_set(slope, lambda);
-        // x = lambda^2 - x_p - x_q
-        fqh_rows w = fqh_rows_mul(lambda, slope);
-        memory.point_x(k, words);
-        const fqh xq = fqh_unpack(words);
-        memory.sum_x(k, words);
-        const fqh xp = fqh_unpack(words);
-        fqh_rows_add(w, -1, xp), fqh_rows_add(w, -1, xq);
-        fqh_rows_settle(w, fqh_add2(xp.d[FQH_LIMBS - 1], xq.d[FQH_LIMBS - 1]));
-        const fqh x = fqh_rows_end(w);
-        fqh_pack(words, x);
-        memory.set_sum_x(k, words);
-        // y = lambda (x_p - x) - y_p
-        w = fqh_rows_mul(fqh_sub(xp, x), slope);
-        memory.sum_y(k, words);
-        const fqh yp = fqh_unpack(words);
-        fqh_rows_add(w, -1, yp);
-        fqh_rows_settle(w, yp.d[FQH_LIMBS - 1]);
-        fqh_pack(words, fqh_rows_end(w));
-        memory.set_sum_y(k, words);
+        const fqh result = fqh_columns_end(w, high);
+        if (i == 3) {
+            fqh_pack(t, result, high);
+            step.set_sum_y(t);
+            return;
+        }
+        fqh_set(g1h_at(room, i == 2 ? G1H_SLOPE : 1 - i), result);
     }
 }

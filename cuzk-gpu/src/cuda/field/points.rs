@@ -32,8 +32,8 @@ const THREADS: u32 = 128;
 /// Words of an affine point.
 const WORDS: usize = 24;
 /// Bytes of shared memory a thread, of XYZZ sums and of affine batches.
-const XYZZ_SHARED: u32 = 6 * 80;
-const BATCH_SHARED: u32 = 3 * 80;
+const XYZZ_SHARED: u32 = 7 * 80;
+const BATCH_SHARED: u32 = 5 * 80;
 
 fn words(points: &[G1Affine]) -> Vec<u32> {
     let parts = points.iter().flat_map(|point| {
@@ -42,18 +42,6 @@ fn words(points: &[G1Affine]) -> Vec<u32> {
         [raw.x, raw.y]
     });
     parts.flat_map(blst::blst_fp::to_words).collect()
-}
-
-/// A pool of points, packed for the hybrid form.
-fn packed(gpu: &Gpu, stream: &Stream, points: &[G1Affine]) -> Result<DeviceBuffer<u32>, CudaError> {
-    let plain = DeviceBuffer::from_host(stream, &words(points), "points")?;
-    let packed = DeviceBuffer::<u32>::new(gpu, plain.len(), "packed points")?;
-    let args = Args::new().slice(plain.all()).slice(packed.all()).value(points.len() as u32);
-    // SAFETY: the kernel reads and writes 24 words a point.
-    unsafe { gpu.function(HYBRID, "g1_pack")?.launch(stream, Grid::cover(points.len(), THREADS), &args)? };
-    // `plain` may be freed only after that.
-    stream.wait()?;
-    Ok(packed)
 }
 
 /// Sums over a pool in which points repeat, oppose each other, and are the identity.
@@ -70,7 +58,7 @@ fn affine_batches(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<(), String> {
     let lanes = (blocks * THREADS) as usize;
     let run = || {
         let stream = Stream::new(gpu)?;
-        let pool = packed(gpu, &stream, &pool)?;
+        let pool = DeviceBuffer::from_host(&stream, &words(&pool), "points")?;
         let sums = DeviceBuffer::<u32>::new(gpu, lanes * chain * WORDS, "sums")?;
         let prefixes = DeviceBuffer::<u32>::new(gpu, lanes * chain * WORDS / 2, "prefix products")?;
         let out = DeviceBuffer::<u32>::new(gpu, lanes * chain * WORDS, "sums in blst's form")?;
@@ -90,8 +78,9 @@ fn affine_batches(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<(), String> {
     let found = run().map_err(|e: CudaError| e.to_string())?;
     for k in 0..chain {
         for lane in 0..lanes {
-            let sum: G1Projective =
-                (0..=rounds).map(|r| G1Projective::from(pool[(lane + 37 * r + 41 * k) % POOL])).sum();
+            let point = |r: usize| G1Projective::from(pool[(lane + 37 * r + 41 * k) % POOL]);
+            let sum: G1Projective = point(0)
+                + (1..=rounds).map(|r| if (37 * r + k) % 2 == 1 { -point(r) } else { point(r) }).sum::<G1Projective>();
             let expected = words(&[sum.to_affine()]);
             let found = &found[(k * lanes + lane) * WORDS..][..WORDS];
             if expected != found {
@@ -136,7 +125,7 @@ fn affine_rates(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, Str
     let run = |chain: usize| {
         const ROUNDS: u32 = 3;
         let stream = Stream::new(gpu)?;
-        let pool = packed(gpu, &stream, &points)?;
+        let pool = DeviceBuffer::from_host(&stream, &words(&points), "points")?;
         let function = gpu.function(HYBRID, "bench_g1_affine_hybrid")?;
         function.allow_shared(THREADS * BATCH_SHARED)?;
         let most = function.blocks_per_sm(THREADS, THREADS * BATCH_SHARED)?;
