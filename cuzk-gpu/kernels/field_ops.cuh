@@ -3,7 +3,9 @@
 #pragma once
 #include "fr.cuh"
 #include "fq2_hybrid.cuh"
-#include "g1_hybrid_affine.cuh"
+#include "g1_batch_hybrid.cuh"
+#include "g1_batch_integer.cuh"
+#include "g1_hybrid.cuh"
 
 // Ten limbs of 64 bits each, with signs: to reach values that no element in memory has.
 FN fqh limbs_load(const u32* from)
@@ -57,12 +59,6 @@ FN fqh fqh_negative_sqr(const fqh& a)
     const fqh r = fqh_columns_end(w, high);
     fqh_pack(t, r, high);
     return fqh_unpack(t);
-}
-// (a - b) b.
-FN fqh fqh_mul_difference(const fqh& a, const fqh& b)
-{
-    fqh_columns w = fqh_columns_mul_difference(fqh_sub(a, b), b);
-    return fqh_columns_end(w);
 }
 // a b + b (a - b).
 FN fqh fqh_mul_two(const fqh& a, const fqh& b)
@@ -120,32 +116,36 @@ struct step_of_one {
     FN_MEMBER static void copy(u32* to, const u32* from) { UNROLL for (int i = 0; i < FQ_WORDS; i++) to[i] = from[i]; }
     FN_MEMBER void sum_x(u32* to) const { copy(to, sum); }
     FN_MEMBER void sum_y(u32* to) const { copy(to, sum + FQ_WORDS); }
-    FN_MEMBER void product(u32* to) const { copy(to, last); }
     FN_MEMBER void set_sum_x(const u32* from) const { copy(sum, from); }
     FN_MEMBER void set_sum_y(const u32* from) const { copy(sum + FQ_WORDS, from); }
     FN_MEMBER void set_product(const u32* from) const { copy(last, from); }
     FN_MEMBER fq point_x() const { return fq_load(point); }
     FN_MEMBER fq point_y() const { return fq_load(point + FQ_WORDS); }
     FN_MEMBER bool negate() const { return minus; }
+    FN_MEMBER void next_forward(u32*, fq&) const {}
+    FN_MEMBER void next_backward(u32*) const {}
 };
 // a + 2 b - b. The second addition finds a sum, which is kept in a wider range than what the first one finds.
-FN void add_affine(const u32* a, const u32* b, u32* out)
+template <class B>
+FN void add_batch(const u32* a, const u32* b, u32* out)
 {
-    double limbs[G1H_BATCH_ELEMENTS * FQH_LIMBS];
-    const g1h room = {limbs, 1};
+    double limbs[(B::SHARED + 1) * FQH_LIMBS];
+    B batch(limbs, 1);
     affine<g1> p;
     point_load(p, a);
-    g1h_packed sum = g1h_pack(p);
+    g1_packed sum = B::pack(p);
     u32 product[FQ_WORDS];
     step_of_one step = {sum.x, product, b, false};
     for (int round = 0; round < 3; round++) {
         step.minus = round == 2;
-        fqh run = fqh_one();
-        g1h_forward(step, run);
-        fqh_set(g1h_at(room, G1H_RUN), g1h_reciprocal(run));
-        g1h_backward(step, room);
+        g1_ahead ahead;
+        step.sum_x(ahead.x), ahead.point = step.point_x();
+        batch.begin();
+        batch.forward(step, ahead);
+        batch.turn();
+        batch.backward(step, product);
     }
-    point_store(out, g1h_unpack(sum));
+    point_store(out, B::unpack(sum));
 }
 
 template <class P, class Q>
@@ -199,12 +199,11 @@ FN void fr_make_constant(const fr& m, u32* out)
     OP(fq2_inv, 24, 24, 24, fq2_store(out, fq2_inv(fq2_load(a))))                                                      \
     OP(fqh_mul, 12, 12, 12, fqh_store(out, fqh_mul(fqh_load(a), fqh_load(b))))                                         \
     OP(fqh_sqr, 12, 12, 12, fqh_store(out, fqh_sqr(fqh_load(a))))                                                      \
-    OP(fqh_sub, 12, 12, 12, fqh_store(out, fqh_repack(fqh_normalise(fqh_sub(fqh_load(a), fqh_load(b))))))              \
-    OP(fqh_neg, 12, 12, 12, fqh_store(out, fqh_repack(fqh_normalise(fqh_cneg(fqh_load(a), true)))))                    \
+    OP(fqh_sub, 12, 12, 12, fqh_store(out, fqh_sub(fqh_repack(fqh_load(a)), fqh_load(b))))                             \
+    OP(fqh_neg, 12, 12, 12, fqh_store(out, fqh_cneg(fqh_load(a), true)))                                               \
     OP(fqh_mul_unpacked, 12, 12, 12, fqh_store(out, fqh_mul(fqh_unpack64(fq_load(a)), fqh_load(b))))                   \
     OP(fqh_mul_add, 12, 12, 12, fqh_store(out, fqh_mul_add(fqh_load(a), fqh_load(b))))                                 \
     OP(fqh_negative_sqr, 12, 12, 12, fqh_store(out, fqh_negative_sqr(fqh_load(a))))                                    \
-    OP(fqh_mul_difference, 12, 12, 12, fqh_store(out, fqh_mul_difference(fqh_load(a), fqh_load(b))))                   \
     OP(fqh_mul_two, 12, 12, 12, fqh_store(out, fqh_mul_two(fqh_load(a), fqh_load(b))))                                 \
     OP(fqh_packed_sum, 12, 12, 12, fqh_store(out, fqh_sum(a, b, false)))                                               \
     OP(fqh_packed_difference, 12, 12, 12, fqh_store(out, fqh_sum(a, b, true)))                                         \
@@ -212,9 +211,7 @@ FN void fr_make_constant(const fr& m, u32* out)
     OP(fqh2_sqr, 24, 24, 24, fqh2_store(out, fqh2_sqr_of(fqh2_load(a))))                                               \
     OP(limbs_mul, 20, 20, 20, limbs_store(out, fqh_mul(limbs_load(a), limbs_load(b))))                                 \
     OP(limbs_sqr, 20, 20, 20, limbs_store(out, fqh_sqr(limbs_load(a))))                                                \
-    OP(limbs_mul_difference, 20, 20, 20, limbs_store(out, fqh_mul_difference(limbs_load(a), limbs_load(b))))           \
     OP(limbs_mul_two, 20, 20, 20, limbs_store(out, fqh_mul_two(limbs_load(a), limbs_load(b))))                         \
-    OP(limbs_normalise_sub, 20, 20, 20, limbs_store(out, fqh_normalise(fqh_sub(limbs_load(a), limbs_load(b)))))        \
     OP(limbs_half_normalise_sub, 20, 20, 20, limbs_store(out, fqh_half_normalise(fqh_sub(limbs_load(a), limbs_load(b)))))\
     OP(limbs2_mul, 40, 40, 40, limbs2_store(out, fqh2_mul_of(limbs2_load(a), limbs2_load(b))))                         \
     OP(limbs2_sqr, 40, 40, 40, limbs2_store(out, fqh2_sqr_of(limbs2_load(a))))                                         \
@@ -230,7 +227,8 @@ FN void fr_make_constant(const fr& m, u32* out)
     OP(g1_add_mixed, 48, 24, 48, (add_points<xyzz<g1>, affine<g1>>(a, b, out)))                                        \
     OP(g1_add, 48, 48, 48, (add_points<xyzz<g1>, xyzz<g1>>(a, b, out)))                                                \
     OP(g1_add_hybrid, 48, 24, 48, add_hybrid(a, b, out))                                                               \
-    OP(g1_add_affine, 24, 24, 24, add_affine(a, b, out))                                                         \
+    OP(g1_add_batch_integer, 24, 24, 24, add_batch<g1_batch_integer>(a, b, out))                                       \
+    OP(g1_add_batch_hybrid, 24, 24, 24, add_batch<g1_batch_hybrid>(a, b, out))                                         \
     OP(g1_double, 48, 48, 48, double_point<xyzz<g1>>(a, out))                                                          \
     OP(g2_add_mixed, 96, 48, 96, (add_points<xyzz<g2>, affine<g2>>(a, b, out)))                                        \
     OP(g2_add, 96, 96, 96, (add_points<xyzz<g2>, xyzz<g2>>(a, b, out)))                                                \

@@ -78,8 +78,8 @@ fn normalised(limbs: [i64; LIMBS], excess: i64) -> Result<(), String> {
     }
 }
 
-/// The result is a - b as an integer, and normalised but for `excess`.
-pub(super) fn verify_sub(a: &[u32], b: &[u32], out: &[u32], excess: i64) -> Result<(), String> {
+/// The result is a - b as an integer, and normalised but for what carries add.
+pub(super) fn verify_sub(a: &[u32], b: &[u32], out: &[u32]) -> Result<(), String> {
     let (a, b, out) = (limbs(a), limbs(b), limbs(out));
     let mut carry = 0;
     for i in 0..LIMBS {
@@ -89,5 +89,5 @@ pub(super) fn verify_sub(a: &[u32], b: &[u32], out: &[u32], excess: i64) -> Resu
         }
         carry >>= LIMB_BITS;
     }
-    normalised(out, excess)
+    normalised(out, 2)
 }
