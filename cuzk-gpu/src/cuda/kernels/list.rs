@@ -76,13 +76,17 @@ pub const MODULES: &[KernelModule] = &[
     KernelModule { name: "spmv", source: "spmv.cu", options: &[] },
 ];
 
-/// Bytes that a kernel may spill (stores and loads of registers that did not fit, as the compiler counts them), where
-/// that was measured to be no loss. All others must not spill.
+/// Bytes that a kernel may spill (stores and loads of registers that did not fit, as the compiler counts them, those of
+/// called functions included), where that is no loss. All others must not spill.
 pub const SPILL_BOUNDS: &[(&str, u32)] = &[
-    ("bench_g1_batch", 1200),
-    ("bench_g1_xyzz_hybrid", 600),
+    // In the integer form alone, which takes half the registers for twice the warps: 64 of 582 instructions forward, 8 of 2303
+    // backward. The hybrid form does not spill.
+    ("bench_g1_batch", 600),
+    // 25 of the 5660 instructions of an addition; the rest is in the exact addition, which is called a few times in 2^24.
+    ("bench_g1_xyzz_hybrid", 1300),
     // A check's time does not count.
     ("check_g1_add_batch_hybrid", 600),
+    ("check_g1_add_batch_integer", 600),
     ("check_g1_add_hybrid", 800),
 ];
 
