@@ -7,10 +7,13 @@
 #pragma once
 #include "types.cuh"
 
+// Loops that are unrolled, and loops that stay loops, to keep code small.
 #ifdef __CUDACC__
 #define UNROLL _Pragma("unroll")
+#define ROLLED _Pragma("unroll 1")
 #else
 #define UNROLL
+#define ROLLED
 #endif
 
 #ifdef __CUDA_ARCH__

@@ -1,6 +1,6 @@
 // As field_bench.cu, for the hybrid form: a module of its own, since it wants another level of the assembler, which keeps
 // the source's order (see fqh_fma).
-#include "fq_hybrid.cuh"
+#include "fq_hybrid_words.cuh"
 
 #define THREAD (blockIdx.x * blockDim.x + threadIdx.x)
 

@@ -2,7 +2,10 @@
 // OP(name, words of a, words of b, words of the result, what is done with the pointers a, b and out).
 #pragma once
 #include "fr.cuh"
-#include "g1_hybrid_affine.cuh"
+#include "fq2_hybrid.cuh"
+#include "g1_batch_hybrid.cuh"
+#include "g1_batch_integer.cuh"
+#include "g1_hybrid.cuh"
 
 // Ten limbs of 64 bits each, with signs: to reach values that no element in memory has.
 FN fqh limbs_load(const u32* from)
@@ -25,39 +28,75 @@ FN void limbs_store(u32* to, const fqh& a)
 }
 
 FN fqh fqh_load(const void* from) { return fqh_from_fq(fq_load(from)); }
-FN void fqh_store(void* to, const fqh& a) { fq_store(to, fqh_to_fq(a)); }
+FN void fqh_store(void* to, const fqh& a) { fq_store(to, fqh_to_fq(fqh_small(1, a))); }
 FN fqh fqh_repack(const fqh& a)
 {
     u32 t[FQ_WORDS];
     fqh_pack(t, a);
     return fqh_unpack(t);
 }
-// a b + a - b.
-FN fqh fqh_mul_add_sub(const fqh& a, const fqh& b)
+// a + b, or a - b, from memory.
+FN fqh fqh_sum(const void* a, const void* b, bool negate)
 {
-    fqh_wide w = fqh_wide_mul(a, b);
-    fqh_wide_add(w, a);
-    fqh_wide_sub(w, b);
-    return fqh_reduce(w);
+    u32 t[FQ_WORDS];
+    fqh_pack(t, fqh_load(a));
+    return fqh_unpack_sum(t, fq_load(b), negate);
 }
-
-// Through memory of this thread alone.
-FN fqh fqh_rows_of(const fqh& a, const fqh& b)
+// a b + 2 a - b.
+FN fqh fqh_mul_add(const fqh& a, const fqh& b)
 {
-    double limbs[FQH_LIMBS];
-    const fqh_ref ref = {limbs, 1};
-    fqh_set(ref, b);
-    return fqh_mul_rows(a, ref);
+    fqh_columns w = fqh_columns_mul(a, b);
+    fqh_columns_add(w, 2, a);
+    fqh_columns_add(w, -1, b);
+    fqh_columns_settle(w, b.d[FQH_LIMBS - 1] - 2 * a.d[FQH_LIMBS - 1]);
+    return fqh_columns_end(w);
+}
+// -a^2, packed on the way.
+FN fqh fqh_negative_sqr(const fqh& a)
+{
+    u32 t[FQ_WORDS], high[FQH_LIMBS - 1];
+    fqh_columns w = fqh_columns_sqr(a, true);
+    const fqh r = fqh_columns_end(w, high);
+    fqh_pack(t, r, high);
+    return fqh_unpack(t);
 }
 // a b + b (a - b).
-FN fqh fqh_rows_two(const fqh& a, const fqh& b)
+FN fqh fqh_mul_two(const fqh& a, const fqh& b)
+{
+    fqh_columns w = fqh_columns_mul2(a, b, b, fqh_half_normalise(fqh_sub(a, b)));
+    return fqh_columns_end(w);
+}
+
+FN fqh2 fqh2_load(const u32* from)
+{
+    fqh2 r;
+    r.c0 = fqh_load(from), r.c1 = fqh_load(from + FQ_WORDS);
+    return r;
+}
+FN void fqh2_store(u32* to, const fqh2& a) { fqh_store(to, a.c0), fqh_store(to + FQ_WORDS, a.c1); }
+FN fqh2 limbs2_load(const u32* from)
+{
+    fqh2 r;
+    r.c0 = limbs_load(from), r.c1 = limbs_load(from + 2 * FQH_LIMBS);
+    return r;
+}
+FN void limbs2_store(u32* to, const fqh2& a) { limbs_store(to, a.c0), limbs_store(to + 2 * FQH_LIMBS, a.c1); }
+// Through memory of this thread alone.
+FN fqh2 fqh2_mul_of(const fqh2& a, const fqh2& b)
 {
     double limbs[2][FQH_LIMBS];
-    const fqh_ref first = {limbs[0], 1}, second = {limbs[1], 1};
-    fqh_set(first, b), fqh_set(second, fqh_normalise(fqh_sub(a, b)));
-    fqh_rows w = fqh_rows_mul2(a, first, b, second);
-    return fqh_rows_end(w);
+    const fqh2_ref ref = {{limbs[0], 1}, {limbs[1], 1}};
+    fqh2_set(ref, b);
+    return fqh2_mul(a, ref);
 }
+FN fqh2 fqh2_sqr_of(const fqh2& a)
+{
+    double limbs[2][FQH_LIMBS];
+    const fqh2_ref ref = {{limbs[0], 1}, {limbs[1], 1}};
+    fqh2_set(ref, a);
+    return fqh2_sqr(ref);
+}
+
 FN void add_hybrid(const u32* a, const u32* b, u32* out)
 {
     double limbs[G1H_ELEMENTS * FQH_LIMBS];
@@ -70,31 +109,43 @@ FN void add_hybrid(const u32* a, const u32* b, u32* out)
     point_store(out, g1h_get(sum));
 }
 
-struct batch_of_one {
-    u32 *sum, *point, *product;
+struct step_of_one {
+    u32 *sum, *last;
+    const u32* point;
+    bool minus;
     FN_MEMBER static void copy(u32* to, const u32* from) { UNROLL for (int i = 0; i < FQ_WORDS; i++) to[i] = from[i]; }
-    FN_MEMBER void sum_x(u32, u32* to) const { copy(to, sum); }
-    FN_MEMBER void sum_y(u32, u32* to) const { copy(to, sum + FQ_WORDS); }
-    FN_MEMBER void point_x(u32, u32* to) const { copy(to, point); }
-    FN_MEMBER void point_y(u32, u32* to) const { copy(to, point + FQ_WORDS); }
-    FN_MEMBER void prefix(u32, u32* to) const { copy(to, product); }
-    FN_MEMBER void set_sum_x(u32, const u32* from) const { copy(sum, from); }
-    FN_MEMBER void set_sum_y(u32, const u32* from) const { copy(sum + FQ_WORDS, from); }
-    FN_MEMBER void set_prefix(u32, const u32* from) const { copy(product, from); }
+    FN_MEMBER void sum_x(u32* to) const { copy(to, sum); }
+    FN_MEMBER void sum_y(u32* to) const { copy(to, sum + FQ_WORDS); }
+    FN_MEMBER void set_sum_x(const u32* from) const { copy(sum, from); }
+    FN_MEMBER void set_sum_y(const u32* from) const { copy(sum + FQ_WORDS, from); }
+    FN_MEMBER void set_product(const u32* from) const { copy(last, from); }
+    FN_MEMBER fq point_x() const { return fq_load(point); }
+    FN_MEMBER fq point_y() const { return fq_load(point + FQ_WORDS); }
+    FN_MEMBER bool negate() const { return minus; }
+    FN_MEMBER void next_forward(u32*, fq&) const {}
+    FN_MEMBER void next_backward(u32*) const {}
 };
-FN void add_affine(const u32* a, const u32* b, u32* out)
+// a + 2 b - b. The second addition finds a sum, which is kept in a wider range than what the first one finds.
+template <class B>
+FN void add_batch(const u32* a, const u32* b, u32* out)
 {
-    double limbs[G1H_BATCH_ELEMENTS * FQH_LIMBS];
-    const g1h room = {limbs, 1};
-    affine<g1> p, q;
-    point_load(p, a), point_load(q, b);
-    g1h_packed sum = g1h_pack(p), point = g1h_pack(q);
+    double limbs[(B::SHARED + 1) * FQH_LIMBS];
+    B batch(limbs, 1);
+    affine<g1> p;
+    point_load(p, a);
+    g1_packed sum = B::pack(p);
     u32 product[FQ_WORDS];
-    const batch_of_one batch = {sum.x, point.x, product};
-    g1h_batch_add(batch, 1, room);
-    // Twice, since a sum is kept in a wider range than a point of the base.
-    g1h_batch_add(batch, 1, room);
-    point_store(out, g1h_unpack(sum));
+    step_of_one step = {sum.x, product, b, false};
+    for (int round = 0; round < 3; round++) {
+        step.minus = round == 2;
+        g1_ahead ahead;
+        step.sum_x(ahead.x), ahead.point = step.point_x();
+        batch.begin();
+        batch.forward(step, ahead);
+        batch.turn();
+        batch.backward(step, product);
+    }
+    point_store(out, B::unpack(sum));
 }
 
 template <class P, class Q>
@@ -148,16 +199,22 @@ FN void fr_make_constant(const fr& m, u32* out)
     OP(fq2_inv, 24, 24, 24, fq2_store(out, fq2_inv(fq2_load(a))))                                                      \
     OP(fqh_mul, 12, 12, 12, fqh_store(out, fqh_mul(fqh_load(a), fqh_load(b))))                                         \
     OP(fqh_sqr, 12, 12, 12, fqh_store(out, fqh_sqr(fqh_load(a))))                                                      \
-    OP(fqh_sub, 12, 12, 12, fqh_store(out, fqh_mul(fqh_repack(fqh_normalise(fqh_sub(fqh_load(a), fqh_load(b)))), fqh_one()))) \
-    OP(fqh_neg, 12, 12, 12, fqh_store(out, fqh_repack(fqh_normalise(fqh_cneg(fqh_load(a), true)))))                    \
-    OP(fqh_mul_unpacked, 12, 12, 12, fqh_store(out, fqh_mul(fqh_unpack64(fq_load(a)), fqh_load(b))))                     \
-    OP(fqh_mul_add_sub, 12, 12, 12,                                                                                    \
-       fqh_store(out, fqh_mul(fqh_mul_add_sub(fqh_load(a), fqh_load(b)), fqh_one())))                                  \
-    OP(fqh_rows_two, 12, 12, 12, fqh_store(out, fqh_rows_two(fqh_load(a), fqh_load(b))))                               \
-    OP(limbs_rows, 20, 20, 20, limbs_store(out, fqh_rows_of(limbs_load(a), limbs_load(b))))                            \
+    OP(fqh_sub, 12, 12, 12, fqh_store(out, fqh_sub(fqh_repack(fqh_load(a)), fqh_load(b))))                             \
+    OP(fqh_neg, 12, 12, 12, fqh_store(out, fqh_cneg(fqh_load(a), true)))                                               \
+    OP(fqh_mul_unpacked, 12, 12, 12, fqh_store(out, fqh_mul(fqh_unpack64(fq_load(a)), fqh_load(b))))                   \
+    OP(fqh_mul_add, 12, 12, 12, fqh_store(out, fqh_mul_add(fqh_load(a), fqh_load(b))))                                 \
+    OP(fqh_negative_sqr, 12, 12, 12, fqh_store(out, fqh_negative_sqr(fqh_load(a))))                                    \
+    OP(fqh_mul_two, 12, 12, 12, fqh_store(out, fqh_mul_two(fqh_load(a), fqh_load(b))))                                 \
+    OP(fqh_packed_sum, 12, 12, 12, fqh_store(out, fqh_sum(a, b, false)))                                               \
+    OP(fqh_packed_difference, 12, 12, 12, fqh_store(out, fqh_sum(a, b, true)))                                         \
+    OP(fqh2_mul, 24, 24, 24, fqh2_store(out, fqh2_mul_of(fqh2_load(a), fqh2_load(b))))                                 \
+    OP(fqh2_sqr, 24, 24, 24, fqh2_store(out, fqh2_sqr_of(fqh2_load(a))))                                               \
     OP(limbs_mul, 20, 20, 20, limbs_store(out, fqh_mul(limbs_load(a), limbs_load(b))))                                 \
     OP(limbs_sqr, 20, 20, 20, limbs_store(out, fqh_sqr(limbs_load(a))))                                                \
-    OP(limbs_normalise_sub, 20, 20, 20, limbs_store(out, fqh_normalise(fqh_sub(limbs_load(a), limbs_load(b)))))        \
+    OP(limbs_mul_two, 20, 20, 20, limbs_store(out, fqh_mul_two(limbs_load(a), limbs_load(b))))                         \
+    OP(limbs_half_normalise_sub, 20, 20, 20, limbs_store(out, fqh_half_normalise(fqh_sub(limbs_load(a), limbs_load(b)))))\
+    OP(limbs2_mul, 40, 40, 40, limbs2_store(out, fqh2_mul_of(limbs2_load(a), limbs2_load(b))))                         \
+    OP(limbs2_sqr, 40, 40, 40, limbs2_store(out, fqh2_sqr_of(limbs2_load(a))))                                         \
     OP(fr_mul, 8, 8, 8, fr_put(out, 0, fr_mul(fr_at(a), fr_at(b))))                                                    \
     OP(fr_add, 8, 8, 8, fr_put(out, 0, fr_add(fr_at(a), fr_at(b))))                                                    \
     OP(fr_sub, 8, 8, 8, fr_put(out, 0, fr_sub(fr_at(a), fr_at(b))))                                                    \
@@ -170,7 +227,8 @@ FN void fr_make_constant(const fr& m, u32* out)
     OP(g1_add_mixed, 48, 24, 48, (add_points<xyzz<g1>, affine<g1>>(a, b, out)))                                        \
     OP(g1_add, 48, 48, 48, (add_points<xyzz<g1>, xyzz<g1>>(a, b, out)))                                                \
     OP(g1_add_hybrid, 48, 24, 48, add_hybrid(a, b, out))                                                               \
-    OP(g1_add_affine_twice, 24, 24, 24, add_affine(a, b, out))                                                         \
+    OP(g1_add_batch_integer, 24, 24, 24, add_batch<g1_batch_integer>(a, b, out))                                       \
+    OP(g1_add_batch_hybrid, 24, 24, 24, add_batch<g1_batch_hybrid>(a, b, out))                                         \
     OP(g1_double, 48, 48, 48, double_point<xyzz<g1>>(a, out))                                                          \
     OP(g2_add_mixed, 96, 48, 96, (add_points<xyzz<g2>, affine<g2>>(a, b, out)))                                        \
     OP(g2_add, 96, 96, 96, (add_points<xyzz<g2>, xyzz<g2>>(a, b, out)))                                                \

@@ -3,11 +3,11 @@
 //
 // A column S = sum a_i b_j (+ sum m_i M_j) is summed twice: nearly, by a chain of fp64 multiply-adds F, and exactly modulo
 // 2^32, by 32-bit multiply-adds L. While |F - S| < 2^31 both together give S exactly; no carries, no wide products. The
-// worst case of F - S is computed for every shape that is used here by the test `hybrid_bounds`, from the same order of
+// worst case of F - S is computed for every shape that is used here by the tests in src/cuda/field/bounds.rs, from the same order of
 // operations; a new shape needs a line there.
 //
 // Numbers. v = sum a_i 2^(39 i). "Normalised" means -2^38 <= a_i < 2^38 for i < 9; the top limb is small (after a
-// reduction it fits 32 bits with its sign). Values are lazily reduced: a product is below 0.52 p in absolute value; inputs may
+// reduction it fits 32 bits with its sign). Values are lazily reduced: a product is below 0.6 p in absolute value; inputs may
 // be several p. Each limb is kept as the double a_i 2^-16 (scaled, so that a column's double is S 2^-32, and the split
 // below needs an addition where a multiply-add would read two more registers) and as the word a_i mod 2^32.
 //
@@ -28,17 +28,16 @@ struct fqh {
     u32 l[FQH_LIMBS];    // a_i mod 2^32
 };
 
-// The columns of a product before reduction, and what is to be added to the top limb of the result.
-struct fqh_wide {
+// The columns of a product: the lower ten are eliminated, the upper nine and `top` become the result.
+struct fqh_columns {
     double f[FQH_COLUMNS]; // S_k 2^-32, nearly
     u32 l[FQH_COLUMNS];    // S_k mod 2^32
-    u32 top;
+    u32 top;               // what the top limb gets besides
 };
 
 #ifdef __CUDACC__
-// Multiply-adds as volatile assembly: both compilers then keep them in the order of the source, row by row, in which the
-// units find one operand where the instruction before left it (266 instead of 239 such reads in a product, counted in the
-// machine code).
+// Multiply-adds as volatile assembly, in the order of the source: row by row, in which the units find one operand where the
+// instruction before left it. (ptxas -O1 keeps to it more than -O3 does: 39.1 instead of 33.4 G products/s on an H200.)
 FN double fqh_fma(double a, double b, double c)
 {
     double r;
@@ -136,12 +135,14 @@ FN double fqh_quotient(double f, u32 l)
     return fqh_add2(fqh_add2(f, -fqh_bits(0x41300000, l)), FQH_SPLIT);
 }
 
-// S = carry 2^39 + digit; the word of the digit is l.
-FN double fqh_split(double f, u32 l, u32& carry)
+// S = carry 2^39 + digit; the word of the digit is l. `high` gets the upper word of the digit's double before its offset is
+// taken off: what fqh_pack needs of it.
+FN double fqh_split(double f, u32 l, u32& carry, u32& high)
 {
     const double y = fqh_quotient(f, l);
     carry = fqh_low(y) >> 7 | fqh_high(y) << 25;
-    return fqh_digit(fqh_low(y), l);
+    high = (fqh_low(y) & 0x7f) | FQH_EXPONENT;
+    return fqh_add2(fqh_bits(high, l), -FQH_DIGIT_OFFSET);
 }
 
 // A top limb of 32 bits with its sign.
@@ -156,109 +157,141 @@ FN double fqh_montgomery_digit(double f, u32 l, u32& word)
     return fqh_digit(high, word);
 }
 
-// a_i b_j in columns.
-FN fqh_wide fqh_wide_mul(const fqh& a, const fqh& b)
+FN fqh_columns fqh_no_columns()
 {
-    fqh_wide w;
-    w.top = 0;
-    UNROLL for (int j = 0; j < FQH_LIMBS; j++) w.f[j] = fqh_mul2(a.d[j], b.d[0]);
-    UNROLL for (int j = 0; j < FQH_LIMBS; j++) w.l[j] = a.l[j] * b.l[0];
-    UNROLL for (int i = 1; i < FQH_LIMBS; i++) {
-        UNROLL for (int j = 0; j < FQH_LIMBS - 1; j++) w.f[i + j] = fqh_fma(a.d[j], b.d[i], w.f[i + j]);
-        w.f[i + FQH_LIMBS - 1] = fqh_mul2(a.d[FQH_LIMBS - 1], b.d[i]);
-        UNROLL for (int j = 0; j < FQH_LIMBS - 1; j++) w.l[i + j] = fqh_mad(a.l[j], b.l[i], w.l[i + j]);
-        w.l[i + FQH_LIMBS - 1] = a.l[FQH_LIMBS - 1] * b.l[i];
-    }
-    return w;
-}
-
-// a_i a_j in columns, each product of different limbs once.
-FN fqh_wide fqh_wide_sqr(const fqh& a)
-{
-    fqh_wide w;
+    fqh_columns w;
     w.top = 0;
     UNROLL for (int k = 0; k < FQH_COLUMNS; k++) w.f[k] = 0, w.l[k] = 0;
-    UNROLL for (int i = 0; i < FQH_LIMBS; i++) {
-        const double twice = fqh_add2(a.d[i], a.d[i]);
-        const u32 twice_low = 2 * a.l[i];
-        w.f[2 * i] = fqh_fma(a.d[i], a.d[i], w.f[2 * i]);
-        UNROLL for (int j = i + 1; j < FQH_LIMBS; j++) w.f[i + j] = fqh_fma(a.d[j], twice, w.f[i + j]);
-        w.l[2 * i] = fqh_mad(a.l[i], a.l[i], w.l[2 * i]);
-        UNROLL for (int j = i + 1; j < FQH_LIMBS; j++) w.l[i + j] = fqh_mad(a.l[j], twice_low, w.l[i + j]);
-    }
     return w;
 }
 
-// + s R: adds s to the result of the reduction.
-FN void fqh_wide_add(fqh_wide& w, const fqh& s)
+// + a b_i.
+FN void fqh_add_row(double* f, u32* l, const fqh& a, const fqh& b, int i)
 {
-    UNROLL for (int j = 0; j < FQH_LIMBS - 1; j++) {
-        w.f[FQH_LIMBS + j] = fqh_fma(s.d[j], FQH_SCALE, w.f[FQH_LIMBS + j]);
-        w.l[FQH_LIMBS + j] += s.l[j];
-    }
-    w.top += s.l[FQH_LIMBS - 1];
+    UNROLL for (int j = 0; j < FQH_LIMBS; j++) f[i + j] = fqh_fma(a.d[j], b.d[i], f[i + j]);
+    UNROLL for (int j = 0; j < FQH_LIMBS; j++) l[i + j] = fqh_mad(a.l[j], b.l[i], l[i + j]);
 }
 
-// - s R.
-FN void fqh_wide_sub(fqh_wide& w, const fqh& s)
+// Replaces column i, whose double is `f`, by a multiple of M in the columns above. For the last of the ten: a Montgomery
+// step.
+FN void fqh_eliminate(fqh_columns& w, int i, double f)
 {
-    UNROLL for (int j = 0; j < FQH_LIMBS - 1; j++) {
-        w.f[FQH_LIMBS + j] = fqh_fma(s.d[j], -FQH_SCALE, w.f[FQH_LIMBS + j]);
-        w.l[FQH_LIMBS + j] -= s.l[j];
+    if (i < FQH_LIMBS - 1) {
+        u32 carry, high;
+        const double m = fqh_split(f, w.l[i], carry, high);
+        w.f[i + 1] = fqh_fma(f, 0x1p-39, w.f[i + 1]);
+        w.l[i + 1] += carry;
+        UNROLL for (int j = 0; j < FQH_LIMBS; j++) w.f[i + 1 + j] = fqh_fma(m, FQH_M[j], w.f[i + 1 + j]);
+        UNROLL for (int j = 0; j < FQH_LIMBS; j++) w.l[i + 1 + j] = fqh_mad(w.l[i], fqh_m_low(j), w.l[i + 1 + j]);
+    } else {
+        u32 word;
+        const double q = fqh_montgomery_digit(f, w.l[i], word);
+        const double g = fqh_fma(q, FQH_P[0], f); // a multiple of 2^39: exact once rounded to one
+        w.f[i + 1] = fqh_fma(g, 0x1p-39, w.f[i + 1]);
+        w.l[i + 1] += fqh_low(fqh_fma(g, 0x1p-7, 1.5 * 0x1p52));
+        UNROLL for (int j = 1; j < FQH_LIMBS; j++) w.f[i + j] = fqh_fma(q, FQH_P[j], w.f[i + j]);
+        UNROLL for (int j = 1; j < FQH_LIMBS; j++) w.l[i + j] = fqh_mad(word, fqh_p_low(j), w.l[i + j]);
     }
-    w.top -= s.l[FQH_LIMBS - 1];
 }
 
-// The number whose limbs are the nine columns, with `top` added to what they carry into the tenth: normalised.
-FN fqh fqh_upper(double* f, u32* l, u32 top)
+// The columns of a b / R, for normalised a and b.
+FN fqh_columns fqh_columns_mul(const fqh& a, const fqh& b)
+{
+    fqh_columns w = fqh_no_columns();
+    UNROLL for (int i = 0; i < FQH_LIMBS; i++) fqh_add_row(w.f, w.l, a, b, i);
+    UNROLL for (int i = 0; i < FQH_LIMBS; i++) fqh_eliminate(w, i, w.f[i]);
+    return w;
+}
+
+// The columns of (a b + c d) / R. The second product has doubles of its own: in one, the error could pass the bound.
+FN fqh_columns fqh_columns_mul2(const fqh& a, const fqh& b, const fqh& c, const fqh& d)
+{
+    fqh_columns w = fqh_no_columns();
+    double other[FQH_COLUMNS];
+    UNROLL for (int k = 0; k < FQH_COLUMNS; k++) other[k] = 0;
+    UNROLL for (int i = 0; i < FQH_LIMBS; i++) fqh_add_row(w.f, w.l, a, b, i);
+    UNROLL for (int i = 0; i < FQH_LIMBS; i++) fqh_add_row(other, w.l, c, d, i);
+    UNROLL for (int i = 0; i < FQH_LIMBS; i++) fqh_eliminate(w, i, fqh_add2(w.f[i], other[i]));
+    UNROLL for (int k = FQH_LIMBS; k < FQH_COLUMNS; k++) w.f[k] = fqh_add2(w.f[k], other[k]);
+    return w;
+}
+
+// The columns of a^2 / R, or of -a^2 / R: each product of different limbs is taken once, doubled. In the doubles' rows one
+// factor is doubled, in the words' rows the other: the machine's code then finds more operands where it left them.
+FN fqh_columns fqh_columns_sqr(const fqh& a, bool negate)
+{
+    fqh_columns w = fqh_no_columns();
+    UNROLL for (int i = FQH_LIMBS - 1; i >= 0; i--) {
+        const double once = negate ? -a.d[i] : a.d[i], twice = fqh_add2(once, once);
+        const u32 once_low = negate ? 0 - a.l[i] : a.l[i];
+        w.f[2 * i] = fqh_fma(a.d[i], once, w.f[2 * i]);
+        UNROLL for (int j = i + 1; j < FQH_LIMBS; j++) w.f[i + j] = fqh_fma(a.d[j], twice, w.f[i + j]);
+        w.l[2 * i] = fqh_mad(a.l[i], once_low, w.l[2 * i]);
+        UNROLL for (int j = i + 1; j < FQH_LIMBS; j++) {
+            const u32 twice_low = 2 * (negate ? 0 - a.l[j] : a.l[j]);
+            w.l[i + j] = fqh_mad(twice_low, a.l[i], w.l[i + j]);
+        }
+    }
+    UNROLL for (int i = 0; i < FQH_LIMBS; i++) fqh_eliminate(w, i, w.f[i]);
+    return w;
+}
+
+// + k s, for a small k.
+FN void fqh_columns_add(fqh_columns& w, int k, const fqh& s)
+{
+    UNROLL for (int j = 0; j < FQH_LIMBS - 1; j++) {
+        w.f[FQH_LIMBS + j] = fqh_fma(s.d[j], k * FQH_SCALE, w.f[FQH_LIMBS + j]);
+        w.l[FQH_LIMBS + j] += (u32)k * s.l[j];
+    }
+    w.top += (u32)k * s.l[FQH_LIMBS - 1];
+}
+
+// + k p with the k that brings addends, whose top limbs sum up to -top, to within p / 2.
+FN void fqh_columns_settle(fqh_columns& w, double top)
+{
+    const double biased = fqh_fma(top, 0x1p16 / 872555476, 1.5 * 0x1p52);
+    const double k = fqh_mul2(fqh_add2(biased, -1.5 * 0x1p52), FQH_SCALE);
+    const u32 word = fqh_low(biased);
+    UNROLL for (int j = 0; j < FQH_LIMBS - 1; j++) {
+        w.f[FQH_LIMBS + j] = fqh_fma(k, FQH_P[j], w.f[FQH_LIMBS + j]);
+        w.l[FQH_LIMBS + j] = fqh_mad(word, fqh_p_low(j), w.l[FQH_LIMBS + j]);
+    }
+    w.top += word * fqh_p_low(FQH_LIMBS - 1);
+}
+
+// The number whose limbs are the upper columns, normalised, and the upper words of its digits (see fqh_split).
+FN fqh fqh_columns_end(fqh_columns& w, u32* high)
 {
     fqh r;
     u32 carry;
     UNROLL for (int j = 0; j < FQH_LIMBS - 1; j++) {
-        r.d[j] = fqh_split(f[j], l[j], carry);
-        r.l[j] = l[j];
-        if (j < FQH_LIMBS - 2) f[j + 1] = fqh_fma(f[j], 0x1p-39, f[j + 1]), l[j + 1] += carry;
+        const int k = FQH_LIMBS + j;
+        r.d[j] = fqh_split(w.f[k], w.l[k], carry, high[j]);
+        r.l[j] = w.l[k];
+        if (j < FQH_LIMBS - 2) w.f[k + 1] = fqh_fma(w.f[k], 0x1p-39, w.f[k + 1]), w.l[k + 1] += carry;
     }
-    r.l[FQH_LIMBS - 1] = carry + top;
+    r.l[FQH_LIMBS - 1] = carry + w.top;
     r.d[FQH_LIMBS - 1] = fqh_top(r.l[FQH_LIMBS - 1]);
     return r;
 }
-
-// The columns divided by R, normalised.
-FN fqh fqh_reduce(fqh_wide& w)
+FN fqh fqh_columns_end(fqh_columns& w)
 {
-    UNROLL for (int i = 0; i < FQH_LIMBS - 1; i++) {
-        u32 carry;
-        const double m = fqh_split(w.f[i], w.l[i], carry);
-        w.f[i + 1] = fqh_fma(w.f[i], 0x1p-39, w.f[i + 1]);
-        w.l[i + 1] += carry;
-        UNROLL for (int j = 0; j < FQH_LIMBS; j++) w.f[i + 1 + j] = fqh_fma(m, FQH_M[j], w.f[i + 1 + j]);
-        UNROLL for (int j = 0; j < FQH_LIMBS; j++) w.l[i + 1 + j] = fqh_mad(w.l[i], fqh_m_low(j), w.l[i + 1 + j]);
-    }
-    const int k = FQH_LIMBS - 1;
-    u32 word;
-    const double q = fqh_montgomery_digit(w.f[k], w.l[k], word);
-    const double g = fqh_fma(q, FQH_P[0], w.f[k]); // a multiple of 2^39: exact once rounded to one
-    w.f[k + 1] = fqh_fma(g, 0x1p-39, w.f[k + 1]);
-    w.l[k + 1] += fqh_low(fqh_fma(g, 0x1p-7, 1.5 * 0x1p52));
-    UNROLL for (int j = 1; j < FQH_LIMBS; j++) w.f[k + j] = fqh_fma(q, FQH_P[j], w.f[k + j]);
-    UNROLL for (int j = 1; j < FQH_LIMBS; j++) w.l[k + j] = fqh_mad(word, fqh_p_low(j), w.l[k + j]);
-
-    return fqh_upper(w.f + FQH_LIMBS, w.l + FQH_LIMBS, w.top);
+    u32 high[FQH_LIMBS - 1];
+    return fqh_columns_end(w, high);
 }
 
-// a b / R, normalised, below 0.52 p in absolute value.
+// a b / R, normalised, below 0.6 p in absolute value.
 FN fqh fqh_mul(const fqh& a, const fqh& b)
 {
-    fqh_wide w = fqh_wide_mul(a, b);
-    return fqh_reduce(w);
+    fqh_columns w = fqh_columns_mul(a, b);
+    return fqh_columns_end(w);
 }
 
 // a^2 / R.
 FN fqh fqh_sqr(const fqh& a)
 {
-    fqh_wide w = fqh_wide_sqr(a);
-    return fqh_reduce(w);
+    fqh_columns w = fqh_columns_sqr(a, false);
+    return fqh_columns_end(w);
 }
 
 // a - b, not normalised.
@@ -281,120 +314,21 @@ FN fqh fqh_cneg(const fqh& a, bool negate)
     return r;
 }
 
-// The same value with normalised limbs, for limbs below 2^44. Each is read from a mantissa, with its carry above it.
-FN fqh fqh_normalise(const fqh& a)
+// The same value with limbs hardly above 2^38, for limbs below 2^44: as good an operand as a normalised one. No carry waits
+// for another.
+FN fqh fqh_half_normalise(const fqh& a)
 {
-    fqh r;
-    double carry = 0;
+    fqh r = a;
     UNROLL for (int j = 0; j < FQH_LIMBS - 1; j++) {
-        const double y = fqh_add2(fqh_add2(a.d[j], carry), FQH_UNIT + 0x1p22);
-        r.l[j] = fqh_low(y);
-        r.d[j] = fqh_digit(fqh_high(y), r.l[j]);
-        // The high word of FQH_UNIT, 0x42380000, is above the limb's: >> 7 it is 0x847000.
-        carry = fqh_add2(fqh_bits(FQH_EXPONENT, fqh_high(y) >> 7), -(0x1p36 + 0x847000 * FQH_SCALE));
-    }
-    r.d[FQH_LIMBS - 1] = fqh_add2(a.d[FQH_LIMBS - 1], carry);
-    r.l[FQH_LIMBS - 1] = fqh_limb_word(r.d[FQH_LIMBS - 1]);
-    return r;
-}
-
-// Whether a could be a multiple k p, |k| <= 3: false for all but 7 of 2^32 others.
-FN bool fqh_maybe_zero(const fqh& a) { return a.l[0] * FQH_INVERSE_LOW + 3 <= 6; }
-
-// 32 bits of a number of words, from bit `at` on; zeros above its end.
-FN u32 fqh_bits_at(const u32* words, int count, int at)
-{
-    const int word = at >> 5, shift = at & 31;
-    const u32 low = word < count ? words[word] : 0, high = word + 1 < count ? words[word + 1] : 0;
-    return shift == 0 ? low : low >> shift | high << (32 - shift);
-}
-
-// Sum of 2^(32 + 39 i), i < 9: the offsets of the digits, 2^38 each, divided by 2^6.
-CONSTANT u32 FQH_OFFSETS_64TH[FQ_WORDS] = {0, 0x1, 0x80, 0x4000, 0x200000, 0x10000000, 0, 0x8, 0x400, 0x20000, 0x1000000, 0};
-
-// From the form R = 2^384, of which 64 a is the form R = 2^390: below 64 p, normalised, top limb below 2^36. A legal
-// operand of one product; fqh_from_fq gives a small value.
-FN fqh fqh_unpack64(const fq& a)
-{
-    u32 t[FQ_WORDS];
-    t[0] = add_cc(a.v[0], FQH_OFFSETS_64TH[0]);
-    UNROLL for (int i = 1; i < FQ_WORDS - 1; i++) t[i] = addc_cc(a.v[i], FQH_OFFSETS_64TH[i]);
-    t[FQ_WORDS - 1] = addc(a.v[FQ_WORDS - 1], FQH_OFFSETS_64TH[FQ_WORDS - 1]);
-    fqh r;
-    r.l[0] = t[0] << 6;
-    r.d[0] = fqh_digit(t[1] << 6 | t[0] >> 26, r.l[0]);
-    UNROLL for (int j = 1; j < FQH_LIMBS; j++) {
-        const int at = 39 * j - 6;
-        r.l[j] = fqh_bits_at(t, FQ_WORDS, at);
-        const u32 high = fqh_bits_at(t, FQ_WORDS, at + 32);
-        r.d[j] = j < FQH_LIMBS - 1 ? fqh_digit(high, r.l[j])
-                                   : fqh_add2(fqh_bits((high & 0x7f) | FQH_EXPONENT, r.l[j]), -0x1p36);
+        // Rounded to a multiple of 2^39, whose number is left in the low word.
+        const double rounded = fqh_add2(a.d[j], 1.5 * 0x1p75);
+        const double above = fqh_add2(rounded, -1.5 * 0x1p75);
+        r.d[j] = fqh_add2(r.d[j], -above);
+        r.d[j + 1] = fqh_fma(above, 0x1p-39, r.d[j + 1]);
+        r.l[j + 1] += fqh_low(rounded);
     }
     return r;
 }
 
-// 48 bytes for a normalised element below 2^382 in absolute value, in this form: sum (a_i + 2^38) 2^(39 i) + a_9 2^351.
-// Memory between kernels holds that; no arithmetic is needed to read it.
-FN void fqh_pack(u32* t, const fqh& a)
-{
-    u64 field[FQH_LIMBS + 1];
-    UNROLL for (int j = 0; j < FQH_LIMBS - 1; j++)
-        field[j] = (u64)(fqh_high(fqh_add2(a.d[j], FQH_DIGIT_OFFSET)) & 0x7f) << 32 | a.l[j];
-    field[FQH_LIMBS - 1] = (u64)(i64)(i32)a.l[FQH_LIMBS - 1];
-    field[FQH_LIMBS] = 0;
-    UNROLL for (int w = 0; w < FQ_WORDS; w++) {
-        const int j = 32 * w / 39, shift = 32 * w % 39;
-        t[w] = (u32)(field[j] >> shift);
-        if (shift > 7) t[w] |= (u32)(field[j + 1] << (39 - shift));
-    }
-}
-
-FN fqh fqh_unpack(const u32* t)
-{
-    fqh r;
-    UNROLL for (int j = 0; j < FQH_LIMBS - 1; j++) {
-        r.l[j] = fqh_bits_at(t, FQ_WORDS, 39 * j);
-        r.d[j] = fqh_digit(fqh_bits_at(t, FQ_WORDS, 39 * j + 32), r.l[j]);
-    }
-    r.l[FQH_LIMBS - 1] = fqh_bits_at(t, FQ_WORDS, 39 * (FQH_LIMBS - 1));
-    r.d[FQH_LIMBS - 1] = fqh_top(r.l[FQH_LIMBS - 1]);
-    return r;
-}
-
-// Sum of 2^(38 + 39 i), i < 9.
-CONSTANT u32 FQH_OFFSETS[FQ_WORDS] = {0, 0x40, 0x2000, 0x100000, 0x8000000, 0, 0x4, 0x200, 0x10000, 0x800000, 0x40000000, 0};
-
-// To the form R = 2^384, below p, of a normalised a with |a| < p: (a + p + k p) / 64 with the k that makes it whole.
-FN fq fqh_to_fq(const fqh& a)
-{
-    u32 t[FQ_WORDS];
-    fqh_pack(t, a);
-    // a + p, which is positive.
-    t[0] = sub_cc(t[0], FQH_OFFSETS[0]);
-    UNROLL for (int i = 1; i < FQ_WORDS - 1; i++) t[i] = subc_cc(t[i], FQH_OFFSETS[i]);
-    t[FQ_WORDS - 1] = subc(t[FQ_WORDS - 1], FQH_OFFSETS[FQ_WORDS - 1]);
-    const u32 k = (t[0] + FQ_P[0]) * FQ_M0 & 63;
-    u32 sum[FQ_WORDS + 1];
-    u64 carry = 0;
-    UNROLL for (int i = 0; i < FQ_WORDS; i++) {
-        // The top word of a negative number is read with its sign, and so is the carry that goes past it.
-        carry += (u64)FQ_P[i] * (k + 1) + (i < FQ_WORDS - 1 ? (u64)t[i] : (u64)(i64)(i32)t[i]);
-        sum[i] = (u32)carry;
-        carry = (u64)((i64)carry >> 32);
-    }
-    sum[FQ_WORDS] = (u32)carry;
-    fq r;
-    UNROLL for (int i = 0; i < FQ_WORDS; i++) r.v[i] = sum[i] >> 6 | sum[i + 1] << 26;
-    return fq_reduce_once(r);
-}
-
-// From the form R = 2^384, below 0.52 p: a product with 2^390 in the same form.
-FN fqh fqh_one()
-{
-    const double d[FQH_LIMBS] = {13762350,      5780597760,    -137223049952, -257394416602, 3717889551,
-                                 -162825995361, 178168830730,  -31629561374,  -3246372054,   45863725};
-    fqh r;
-    UNROLL for (int j = 0; j < FQH_LIMBS; j++) r.d[j] = d[j] * FQH_SCALE, r.l[j] = fqh_limb_word(r.d[j]);
-    return r;
-}
-FN fqh fqh_from_fq(const fq& a) { return fqh_mul(fqh_unpack64(a), fqh_one()); }
+// Whether a could be a multiple k p, |k| <= 128: false for all but 257 of 2^32 others.
+FN bool fqh_maybe_zero(const fqh& a) { return a.l[0] * FQH_INVERSE_LOW + 128 <= 256; }

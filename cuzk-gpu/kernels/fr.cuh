@@ -13,13 +13,6 @@
 
 #define FR_WORDS 8
 
-// A loop that stays one, to keep code small.
-#ifdef __CUDACC__
-#define ROLLED _Pragma("unroll 1")
-#else
-#define ROLLED
-#endif
-
 struct fr {
     u32 v[FR_WORDS];
 };

@@ -5,6 +5,7 @@
 // dbl-2008-s-1, mdbl-2008-s-1). Every function is exact for all inputs: identities, equal and opposite points.
 #pragma once
 #include "fq2.cuh"
+#include "warp.cuh"
 
 // The field operations by overload, so that the formulas are written once.
 struct g1 {
@@ -71,6 +72,12 @@ FN void set_identity(xyzz_point<F>& p)
 }
 
 template <class F>
+FN void set_identity(affine_point<F>& p)
+{
+    f_set_zero(p.x), f_set_zero(p.y);
+}
+
+template <class F>
 FN void set_affine(xyzz_point<F>& p, const affine_point<F>& q)
 {
     if (is_identity(q)) return set_identity(p);
@@ -102,37 +109,44 @@ FN void point_add_slope(xyzz_point<F>& p, const F& u1, const F& s1, const F& h, 
     p.zzz = f_mul(p.zzz, hhh);
 }
 
+// The end of an addition that may have been special: `sum` is the formula's result, of equal points if `same`. All lanes of a
+// warp come here together, so that functions of Fq2, which may be calls, are never called by a part of it (see warp_any).
+// Opposite points need nothing: their h = 0 makes the identity.
+template <class F>
+FN void point_add_same(xyzz_point<F>& sum, const xyzz_point<F>& p, bool same)
+{
+    if (!warp_any(same)) return;
+    xyzz_point<F> twice = p;
+    point_double(twice);
+    if (same) sum = twice;
+}
+
 // p += q: 8 products and 2 squares.
 template <class F>
 FN void point_add(xyzz_point<F>& p, const affine_point<F>& q)
 {
-    if (is_identity(q)) return;
-    if (is_identity(p)) return set_affine(p, q);
     const F h = f_sub(f_mul(q.x, p.zz), p.x), r = f_sub(f_mul(q.y, p.zzz), p.y);
-    if (f_is_zero(h)) {
-        if (!f_is_zero(r)) return set_identity(p);
-        return point_double(p);
-    }
-    point_add_slope(p, p.x, p.y, h, r);
+    xyzz_point<F> sum = p;
+    point_add_slope(sum, p.x, p.y, h, r);
+    const bool first = is_identity(p), nothing = is_identity(q);
+    point_add_same(sum, p, f_is_zero(h) && f_is_zero(r) && !first && !nothing);
+    if (first) set_affine(sum, q);
+    if (!nothing) p = sum;
 }
 
 // p += q: 12 products and 2 squares.
 template <class F>
 FN void point_add(xyzz_point<F>& p, const xyzz_point<F>& q)
 {
-    if (is_identity(q)) return;
-    if (is_identity(p)) {
-        p = q;
-        return;
-    }
     const F u1 = f_mul(p.x, q.zz), s1 = f_mul(p.y, q.zzz);
     const F h = f_sub(f_mul(q.x, p.zz), u1), r = f_sub(f_mul(q.y, p.zzz), s1);
-    if (f_is_zero(h)) {
-        if (!f_is_zero(r)) return set_identity(p);
-        return point_double(p);
-    }
-    p.zz = f_mul(p.zz, q.zz), p.zzz = f_mul(p.zzz, q.zzz);
-    point_add_slope(p, u1, s1, h, r);
+    xyzz_point<F> sum;
+    sum.zz = f_mul(p.zz, q.zz), sum.zzz = f_mul(p.zzz, q.zzz);
+    point_add_slope(sum, u1, s1, h, r);
+    const bool first = is_identity(p), nothing = is_identity(q);
+    point_add_same(sum, p, f_is_zero(h) && f_is_zero(r) && !first && !nothing);
+    if (first) sum = q;
+    if (!nothing) p = sum;
 }
 
 // q = p, by one reciprocal: 1/ZZZ times ZZ is 1/Z, the square of that 1/ZZ. The identity's is 0, which gives (0, 0).

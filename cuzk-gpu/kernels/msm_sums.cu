@@ -27,18 +27,20 @@ FN void group_sum(const char* points, const msm_group* groups, char* sums)
     const u32 low = all ? 0 : (1u << group.bit) - 1;
     xyzz<G> sum;
     set_identity(sum);
-    for (u32 i = group.first + threadIdx.x; i < group.end; i += GROUP_THREADS) {
+    for (u32 first = group.first; first < group.end; first += GROUP_THREADS) { // by whole warps, see warp_any
+        const u32 i = first + threadIdx.x;
         const u32 number = all ? i : (i & ~low) << 1 | 1u << group.bit | (i & low); // the i-th that has the bit
         affine<G> p;
-        point_load(p, points + (u64)(group.source + number) * sizeof(p));
+        set_identity(p);
+        if (i < group.end) point_load(p, points + (u64)(group.source + number) * sizeof(p));
         point_add(sum, p);
     }
     parts[threadIdx.x] = sum;
     for (u32 half = GROUP_THREADS / 2; half > 0; half /= 2) {
         __syncthreads();
-        if (threadIdx.x < half) {
+        if (threadIdx.x / 32 * 32 < half) { // by whole warps
             point_add(sum, parts[threadIdx.x + half]);
-            parts[threadIdx.x] = sum;
+            if (threadIdx.x < half) parts[threadIdx.x] = sum;
         }
     }
     if (threadIdx.x == 0) point_store(sums + (u64)blockIdx.x * sizeof(sum), sum);
@@ -66,12 +68,14 @@ FN void accumulate_plainly(const msm_accumulate_args& a)
     const u32 start = a.starts[g], stride = start & MSM_SECOND_STRIDE ? a.second_stride : a.stride;
     xyzz<G> sum;
     set_identity(sum);
-    for (u32 s = 0; s < MSM_MAX_LENGTH && g < a.longer[MSM_MAX_LENGTH - s]; s++) {
+    for (u32 s = 0; s < MSM_MAX_LENGTH; s++) {
+        const bool more = g < a.longer[MSM_MAX_LENGTH - s];
+        if (!warp_any(more)) break; // additions are by whole warps
         const u32 position = (start & ~MSM_SECOND_STRIDE) + s * stride;
-        const u32 id = a.index ? a.index[position] : position;
-        if (id == MSM_NONE) continue;
+        const u32 id = !more ? MSM_NONE : a.index ? a.index[position] : position;
         affine<G> p;
-        point_load(p, a.points + (u64)(id & 0x7fffffff) * sizeof(p));
+        set_identity(p);
+        if (id != MSM_NONE) point_load(p, a.points + (u64)(id & 0x7fffffff) * sizeof(p));
         p.y = f_cneg(p.y, id >> 31);
         point_add(sum, p);
     }

@@ -20,7 +20,8 @@ struct Chain {
     module: &'static str,
     kernel: &'static str,
     words: usize,
-    unit: &'static str,
+    /// Bytes of shared memory a thread.
+    shared: u32,
     /// On one H200: what the integer units can give, if the form uses them alone.
     ceiling: Option<f64>,
     goal: Option<f64>,
@@ -29,40 +30,21 @@ struct Chain {
 /// design.md: 8 T wide multiply-adds a second make 27.9 G integer products in Fq.
 const INTEGER_CEILING: f64 = 27.9e9;
 
+const INTEGER: &str = "field_bench";
+const HYBRID: &str = "field_bench_hybrid";
+
+const fn chain(module: &'static str, kernel: &'static str, words: usize, shared: u32, goal: Option<f64>) -> Chain {
+    Chain { module, kernel, words, shared, ceiling: None, goal }
+}
+
 const CHAINS: &[Chain] = &[
-    Chain {
-        module: "field_bench",
-        kernel: "bench_fq_mul",
-        words: 12,
-        unit: "products",
-        ceiling: Some(INTEGER_CEILING),
-        goal: Some(26e9),
-    },
-    Chain { module: "field_bench", kernel: "bench_fq_sqr", words: 12, unit: "squares", ceiling: None, goal: None },
-    Chain {
-        module: "field_bench",
-        kernel: "bench_fq2_mul",
-        words: 24,
-        unit: "products",
-        ceiling: Some(INTEGER_CEILING / 3.0),
-        goal: None,
-    },
-    Chain {
-        module: "field_bench_hybrid",
-        kernel: "bench_fqh_mul",
-        words: 12,
-        unit: "products",
-        ceiling: None,
-        goal: Some(38e9),
-    },
-    Chain {
-        module: "field_bench_hybrid",
-        kernel: "bench_fqh_sqr",
-        words: 12,
-        unit: "squares",
-        ceiling: None,
-        goal: Some(48e9),
-    },
+    Chain { ceiling: Some(INTEGER_CEILING), ..chain(INTEGER, "bench_fq_mul", 12, 0, Some(26e9)) },
+    chain(INTEGER, "bench_fq_sqr", 12, 0, None),
+    Chain { ceiling: Some(INTEGER_CEILING / 3.0), ..chain(INTEGER, "bench_fq2_mul", 24, 0, None) },
+    chain(HYBRID, "bench_fqh_mul", 12, 0, Some(38e9)),
+    chain(HYBRID, "bench_fqh_sqr", 12, 0, Some(48e9)),
+    chain("fq2_bench_hybrid", "bench_fqh2_mul", 24, 160, Some(12e9)),
+    chain("fq2_bench_hybrid", "bench_fqh2_sqr", 24, 160, None),
 ];
 
 const THREADS: u32 = 128;
@@ -76,14 +58,15 @@ fn products(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String>
 fn measure(gpu: &Gpu, rng: &mut ChaCha8Rng, chain: &Chain) -> Result<Measurement, CudaError> {
     let stream = Stream::new(gpu)?;
     let kernel = gpu.function(chain.module, chain.kernel)?;
-    let most = kernel.blocks_per_sm(THREADS, 0)?;
+    kernel.allow_shared(THREADS * chain.shared)?;
+    let most = kernel.blocks_per_sm(THREADS, THREADS * chain.shared)?;
     let len = (gpu.info().sms * most * THREADS) as usize * chain.words;
     // Below 2^380, so below p.
     let words: Vec<u32> = (0..len).map(|i| rng.r#gen::<u32>() >> if i % 12 == 11 { 4 } else { 0 }).collect();
     let elements = DeviceBuffer::from_host(&stream, &words, "a bench's elements")?;
     let mut best: Option<Measurement> = None;
     for blocks in 1..=most {
-        let grid = Grid::new(gpu.info().sms * blocks, THREADS);
+        let grid = Grid::new(gpu.info().sms * blocks, THREADS).with_shared(THREADS * chain.shared);
         let args = Args::new().slice(elements.all()).value(ROUNDS);
         // SAFETY: the kernel reads and writes one element a thread, and there are as many.
         let seconds = time(&stream, 3, || unsafe { kernel.launch(&stream, grid, &args) })?;
@@ -92,7 +75,7 @@ fn measure(gpu: &Gpu, rng: &mut ChaCha8Rng, chain: &Chain) -> Result<Measurement
             size: format!("{blocks} x {THREADS} threads"),
             seconds,
             work: f64::from(grid.blocks[0] * THREADS) * f64::from(ROUNDS),
-            unit: chain.unit,
+            unit: "operations",
             ceiling: chain.ceiling,
             goal: chain.goal.map(Goal::Rate),
         };

@@ -72,9 +72,14 @@ fn normal() -> Limbs {
     with_top(32)
 }
 
-/// Normalised, the unreduced 64 x of 48 bytes of memory.
+/// Normalised, with the unreduced 64 x of 48 bytes of memory, or a sum of it and a packed number.
 fn unpacked() -> Limbs {
-    with_top(36)
+    with_top(37)
+}
+
+/// Of fqh_half_normalise: what it leaves of limbs below 2^44.
+fn half_normal() -> Limbs {
+    normal().map(|limb| limb + 32.0)
 }
 
 fn with_top(bits: i32) -> Limbs {
@@ -93,9 +98,9 @@ fn magnitudes(limbs: [i64; LIMBS]) -> Limbs {
 /// In which order the terms come.
 #[derive(Clone, Copy, PartialEq)]
 enum Order {
-    /// All products, then all reductions: fqh_mul.
+    /// All rows of the products, then all eliminations: fqh_columns_mul, fqh_columns_mul2.
     Separated,
-    /// A row of each product, then a row of reduction: fqh_rows.
+    /// A row of each product, then an elimination: fqh2_columns_mul.
     Rows,
 }
 
@@ -127,6 +132,7 @@ fn worst(order: Order, terms: &Terms<'_>, addends: &[Limbs]) -> f64 {
             }
         }
         Terms::Square(a) => {
+            let i = LIMBS - 1 - i; // from the last row to the first, as the kernels do
             for j in i..LIMBS {
                 let twice = if j > i { 2.0 } else { 1.0 };
                 columns[0][i + j] = columns[0][i + j].plus(twice * a[i] * a[j], 0.0);
@@ -179,25 +185,36 @@ fn worst(order: Order, terms: &Terms<'_>, addends: &[Limbs]) -> f64 {
     worst
 }
 
-fn product(order: Order, a: Limbs, b: Limbs) -> f64 {
-    worst(order, &Terms::Products { operands: &[(a, b)], apart: false }, &[normal(); 4])
+/// What is added to a result before it is split: a few elements, and up to 128 p. Each addition is rounded.
+fn addends() -> [Limbs; 5] {
+    let [a, b, c, d] = [normal(); 4];
+    [a, b, c, d, magnitudes(P).map(|limb| 128.0 * limb)]
+}
+
+fn product(order: Order, a: Limbs, b: Limbs, addends: &[Limbs]) -> f64 {
+    worst(order, &Terms::Products { operands: &[(a, b)], apart: false }, addends)
+}
+
+/// Nothing is added to those.
+fn two(order: Order, operands: [(Limbs, Limbs); 2], apart: bool) -> f64 {
+    worst(order, &Terms::Products { operands: &operands, apart }, &[])
 }
 
 #[test]
 fn the_shapes_that_kernels_use_are_safe() {
     use Order::{Rows, Separated};
     let difference = sum(normal(), normal());
-    let wide_difference = sum(unpacked(), normal());
-    let two = |a, b, c, d| worst(Rows, &Terms::Products { operands: &[(a, b), (c, d)], apart: true }, &[]);
+    let pair = (normal(), normal());
     let shapes = [
-        ("separated: normalised", product(Separated, normal(), normal())),
-        ("separated: normalised by unpacked", product(Separated, normal(), unpacked())),
-        ("separated: square", worst(Separated, &Terms::Square(normal()), &[normal(); 4])),
-        ("rows: normalised", product(Rows, normal(), normal())),
-        ("rows: normalised by unpacked", product(Rows, unpacked(), normal())),
-        ("rows: a difference", product(Rows, difference, normal())),
-        ("rows: a difference with an unpacked", product(Rows, wide_difference, normal())),
-        ("rows: two products", two(normal(), normal(), normal(), normal())),
+        ("product", product(Separated, normal(), normal(), &addends())),
+        ("product of an unpacked", product(Separated, unpacked(), normal(), &addends())),
+        ("product by an unpacked", product(Separated, normal(), unpacked(), &addends())),
+        ("square", worst(Separated, &Terms::Square(normal()), &addends())),
+        ("two products", two(Separated, [(half_normal(), normal()), pair], true)),
+        ("two products, the second's factor half normalised", two(Separated, [pair, (normal(), half_normal())], true)),
+        ("Fq2 product", two(Rows, [pair, pair], true)),
+        ("Fq2 square, sum by difference", product(Rows, half_normal(), difference, &[])),
+        ("Fq2 square, one part by twice the other", product(Rows, normal(), difference, &[])),
     ];
     for (name, bound) in shapes {
         println!("{name}: {bound:.2}");
@@ -210,12 +227,13 @@ fn the_shapes_that_kernels_use_are_safe() {
 fn the_shapes_that_kernels_avoid_are_not() {
     use Order::{Rows, Separated};
     let difference = sum(normal(), normal());
-    let shared = Terms::Products { operands: &[(normal(), normal()); 2], apart: false };
+    let pair = (normal(), normal());
     let shapes = [
-        ("separated: a difference", product(Separated, difference, normal())),
-        ("two differences", product(Rows, difference, difference)),
+        ("product of a difference, with addends", product(Separated, difference, normal(), &addends())),
+        ("two differences", product(Rows, difference, difference, &[])),
         ("square of a difference", worst(Separated, &Terms::Square(difference), &[])),
-        ("two products in one double", worst(Rows, &shared, &[])),
+        ("two products in one double", two(Rows, [pair, pair], false)),
+        ("two products, one of a difference", two(Separated, [(difference, normal()), pair], true)),
     ];
     for (name, bound) in shapes {
         println!("{name}: {bound:.2}");

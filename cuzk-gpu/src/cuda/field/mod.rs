@@ -6,6 +6,7 @@ mod bench;
 mod bounds;
 mod check;
 mod fr_ops;
+mod limbs;
 #[cfg(test)]
 mod mirror;
 mod ops;

@@ -4,8 +4,10 @@ use blst::{blst_fp, blst_fp2};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::fr_ops;
-use super::reference::{Curve, Field, G1, G2, Point, from_number};
+use super::{
+    fr_ops, limbs,
+    reference::{Curve, Field, G1, G2, Point},
+};
 
 type Sample = fn(&mut ChaCha8Rng) -> (Vec<u32>, Vec<u32>);
 type Verify = fn(&[u32], &[u32], &[u32]) -> Result<(), String>;
@@ -104,6 +106,21 @@ macro_rules! fr_op {
     };
 }
 
+macro_rules! limbs_op {
+    ($name:literal, [$top_a:literal, $top_b:literal], |$a:ident, $b:ident| $expected:expr) => {
+        Op {
+            name: $name,
+            words: [20; 3],
+            sample: |rng| limbs::sample(rng, $top_a, $top_b),
+            verify: |a, b, out| {
+                let ($a, $b) = (limbs::value(a), limbs::value(b));
+                let _ = $b;
+                limbs::verify_product(out, $expected)
+            },
+        }
+    };
+}
+
 /// All of them, as in the header.
 pub(super) const OPS: &[Op] = &[
     field_op!("fq_mul", blst_fp, |a, b| a.mul(b)),
@@ -122,21 +139,28 @@ pub(super) const OPS: &[Op] = &[
     field_op!("fqh_sub", blst_fp, |a, b| a.sub(b)),
     field_op!("fqh_neg", blst_fp, |a, b| a.neg()),
     field_op!("fqh_mul_unpacked", blst_fp, |a, b| a.mul(b)),
-    field_op!("fqh_mul_add_sub", blst_fp, |a, b| a.mul(b).add(a).sub(b)),
-    field_op!("fqh_rows_two", blst_fp, |a, b| a.mul(b).add(b.mul(a.sub(b)))),
-    Op { name: "limbs_rows", words: [20; 3], sample: |rng| sample_limbs(rng, 36, 31), verify: verify_limbs_mul },
-    Op { name: "limbs_mul", words: [20; 3], sample: |rng| sample_limbs(rng, 36, 31), verify: verify_limbs_mul },
+    field_op!("fqh_mul_add", blst_fp, |a, b| a.mul(b).add(a).add(a).sub(b)),
+    field_op!("fqh_negative_sqr", blst_fp, |a, b| a.sqr().neg()),
+    field_op!("fqh_mul_two", blst_fp, |a, b| a.mul(b).add(b.mul(a.sub(b)))),
+    field_op!("fqh_packed_sum", blst_fp, |a, b| a.add(b)),
+    field_op!("fqh_packed_difference", blst_fp, |a, b| a.sub(b)),
+    field_op!("fqh2_mul", blst_fp2, |a, b| a.mul(b)),
+    field_op!("fqh2_sqr", blst_fp2, |a, b| a.sqr()),
+    limbs_op!("limbs_mul", [36, 31], |a, b| a.mul(b)),
+    limbs_op!("limbs_sqr", [33, 33], |a, b| a.sqr()),
+    limbs_op!("limbs_mul_two", [33, 33], |a, b| a.mul(b).add(b.mul(a.sub(b)))),
     Op {
-        name: "limbs_sqr",
+        name: "limbs_half_normalise_sub",
         words: [20; 3],
-        sample: |rng| sample_limbs(rng, 33, 33),
-        verify: |a, _, out| verify_limbs_mul(a, a, out),
+        sample: |rng| limbs::sample(rng, 36, 36),
+        verify: limbs::verify_sub,
     },
+    Op { name: "limbs2_mul", words: [40; 3], sample: limbs::sample2, verify: limbs::verify2_mul },
     Op {
-        name: "limbs_normalise_sub",
-        words: [20; 3],
-        sample: |rng| sample_limbs(rng, 36, 36),
-        verify: verify_limbs_sub,
+        name: "limbs2_sqr",
+        words: [40; 3],
+        sample: limbs::sample2,
+        verify: |a, _, out| limbs::verify2_mul(a, a, out),
     },
     fr_op!("fr_mul", [Montgomery, Montgomery], verify_mul),
     fr_op!("fr_add", [Montgomery, Montgomery], verify_add),
@@ -150,78 +174,13 @@ pub(super) const OPS: &[Op] = &[
     point_op!("g1_add_mixed", G1, Affine),
     point_op!("g1_add", G1, Xyzz),
     point_op!("g1_add_hybrid", G1, Affine),
-    Op { name: "g1_add_affine_twice", words: [24; 3], sample: sample_affine, verify: verify_affine_twice },
+    Op { name: "g1_add_batch_integer", words: [24; 3], sample: sample_affine, verify: verify_affine },
+    Op { name: "g1_add_batch_hybrid", words: [24; 3], sample: sample_affine, verify: verify_affine },
     point_op!("g1_double", G1, Same),
     point_op!("g2_add_mixed", G2, Affine),
     point_op!("g2_add", G2, Xyzz),
     point_op!("g2_double", G2, Same),
 ];
-
-const LIMBS: usize = 10;
-const LIMB_BITS: u32 = 39;
-
-/// Two numbers in limbs: each at one of its ends or anything between, the top ones within 2^top.
-fn sample_limbs(rng: &mut ChaCha8Rng, top_a: u32, top_b: u32) -> (Vec<u32>, Vec<u32>) {
-    let mut limbs = |top: u32| {
-        let limbs: [i64; LIMBS] = std::array::from_fn(|i| {
-            let end = 1i64 << if i < LIMBS - 1 { LIMB_BITS - 1 } else { top };
-            match rng.gen_range(0..4) {
-                0 => -end,
-                1 => end - 1,
-                2 => 0,
-                _ => rng.gen_range(-end..end),
-            }
-        });
-        limbs.iter().flat_map(|limb| [*limb as u32, (*limb >> 32) as u32]).collect()
-    };
-    (limbs(top_a), limbs(top_b))
-}
-
-fn limbs(words: &[u32]) -> [i64; LIMBS] {
-    std::array::from_fn(|i| (u64::from(words[2 * i]) | u64::from(words[2 * i + 1]) << 32).cast_signed())
-}
-
-/// Σ limb_i 2^(39 i) in the field.
-fn limbs_value(limbs: [i64; LIMBS]) -> blst_fp {
-    let small = |x: u64| from_number([x, 0, 0, 0, 0, 0]);
-    limbs.iter().rev().fold(small(0), |sum, limb| {
-        let magnitude = small(limb.unsigned_abs());
-        sum.mul(small(1 << LIMB_BITS)).add(if *limb < 0 { magnitude.neg() } else { magnitude })
-    })
-}
-
-/// The result times 2^390 is a b, its limbs are normalised, and the top one has 32 bits.
-fn verify_limbs_mul(a: &[u32], b: &[u32], out: &[u32]) -> Result<(), String> {
-    let out = limbs(out);
-    let r = limbs_value([0, 0, 0, 0, 0, 0, 0, 0, 0, 1 << LIMB_BITS]);
-    let expected = limbs_value(limbs(a)).mul(limbs_value(limbs(b)));
-    match limbs_value(out).mul(r) == expected {
-        true => normalised(out),
-        false => Err("the result is another value".to_owned()),
-    }
-}
-
-fn normalised(limbs: [i64; LIMBS]) -> Result<(), String> {
-    let bound = 1 << (LIMB_BITS - 1);
-    match limbs[..LIMBS - 1].iter().all(|limb| (-bound..=bound).contains(limb)) {
-        true => Ok(()),
-        false => Err("the limbs are not normalised".to_owned()),
-    }
-}
-
-/// The result is a - b as an integer, and normalised.
-fn verify_limbs_sub(a: &[u32], b: &[u32], out: &[u32]) -> Result<(), String> {
-    let (a, b, out) = (limbs(a), limbs(b), limbs(out));
-    let mut carry = 0;
-    for i in 0..LIMBS {
-        carry += a[i] - b[i] - out[i];
-        if carry % (1 << LIMB_BITS) != 0 || (i == LIMBS - 1 && carry != 0) {
-            return Err(format!("limb {i} differs"));
-        }
-        carry >>= LIMB_BITS;
-    }
-    normalised(out)
-}
 
 /// What the second operand of an addition is.
 #[derive(Clone, Copy, PartialEq)]
@@ -323,10 +282,10 @@ fn sample_affine(rng: &mut ChaCha8Rng) -> (Vec<u32>, Vec<u32>) {
     (affine_words::<G1>(a), b)
 }
 
-/// The result is a + 2 b.
-fn verify_affine_twice(a: &[u32], b: &[u32], out: &[u32]) -> Result<(), String> {
+/// The result is a + b (by way of a + 2 b).
+fn verify_affine(a: &[u32], b: &[u32], out: &[u32]) -> Result<(), String> {
     let (a, b) = (affine_point(a), affine_point(b));
-    let expected = G1::add(G1::add(a, b), b);
+    let expected = G1::add(a, b);
     match affine_point(out) == expected {
         true => Ok(()),
         false => Err(format!("expected {expected:x?}")),

@@ -16,24 +16,35 @@ use crate::cuda::{
 };
 
 /// Checks of the kernels below.
-pub const CHECKS: &[Check] = &[Check { name: "curve/g1 affine batches", run: affine_batches }];
+pub const CHECKS: &[Check] = &[
+    Check { name: "curve/g1 batches", run: |gpu, rng| check_batches(gpu, rng, BATCHES) },
+    Check { name: "curve/g1 batches, integer", run: |gpu, rng| check_batches(gpu, rng, INTEGER_BATCHES) },
+];
 
 /// Benches of the kernels below.
 pub const BENCHES: &[Bench] = &[
     Bench { name: "curve/xyzz additions", run: xyzz_rates },
-    Bench { name: "curve/affine additions", run: affine_rates },
+    Bench { name: "curve/affine additions", run: batch_rates },
 ];
 
-/// The module of the hybrid form.
-const HYBRID: &str = "g1_bench_hybrid";
-/// As in `g1_bench.cu` and `g1_bench_hybrid.cu`.
+/// The module of batches in the form that suits the architecture, and in the integer form.
+const BATCHES: &str = "g1_batch_bench";
+const INTEGER_BATCHES: &str = "g1_batch_bench_integer";
+/// As in `g1_bench.cu`, `g1_bench_hybrid.cu` and `g1_batch_bench.cu`.
 const POOL: usize = 512;
+/// Threads of a block: of XYZZ sums in the integer and in the hybrid form, and of batches.
 const THREADS: u32 = 128;
+const HYBRID_THREADS: u32 = 384;
+const BATCH_THREADS: u32 = 256;
 /// Words of an affine point.
 const WORDS: usize = 24;
-/// Bytes of shared memory a thread, of XYZZ sums and of affine batches.
+/// Bytes of shared memory a thread, of hybrid XYZZ sums.
 const XYZZ_SHARED: u32 = 6 * 80;
-const BATCH_SHARED: u32 = 3 * 80;
+
+/// Bytes of shared memory a thread, of batches.
+fn batch_shared(gpu: &Gpu, module: &str) -> u32 {
+    if module == BATCHES && gpu.info().arch.prefers_hybrid() { 5 * 80 } else { 0 }
+}
 
 fn words(points: &[G1Affine]) -> Vec<u32> {
     let parts = points.iter().flat_map(|point| {
@@ -44,20 +55,8 @@ fn words(points: &[G1Affine]) -> Vec<u32> {
     parts.flat_map(blst::blst_fp::to_words).collect()
 }
 
-/// A pool of points, packed for the hybrid form.
-fn packed(gpu: &Gpu, stream: &Stream, points: &[G1Affine]) -> Result<DeviceBuffer<u32>, CudaError> {
-    let plain = DeviceBuffer::from_host(stream, &words(points), "points")?;
-    let packed = DeviceBuffer::<u32>::new(gpu, plain.len(), "packed points")?;
-    let args = Args::new().slice(plain.all()).slice(packed.all()).value(points.len() as u32);
-    // SAFETY: the kernel reads and writes 24 words a point.
-    unsafe { gpu.function(HYBRID, "g1_pack")?.launch(stream, Grid::cover(points.len(), THREADS), &args)? };
-    // `plain` may be freed only after that.
-    stream.wait()?;
-    Ok(packed)
-}
-
 /// Sums over a pool in which points repeat, oppose each other, and are the identity.
-fn affine_batches(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<(), String> {
+fn check_batches(gpu: &Gpu, rng: &mut ChaCha8Rng, module: &str) -> Result<(), String> {
     let few: Vec<G1Affine> = (0..8).map(|_| G1Projective::random(&mut *rng).to_affine()).collect();
     let pool: Vec<G1Affine> = (0..POOL)
         .map(|_| match (rng.gen_range(0..8), few[rng.gen_range(0..few.len())]) {
@@ -67,22 +66,24 @@ fn affine_batches(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<(), String> {
         })
         .collect();
     let (blocks, chain, rounds) = (2u32, 5usize, 40usize);
-    let lanes = (blocks * THREADS) as usize;
+    let lanes = (blocks * BATCH_THREADS) as usize;
     let run = || {
         let stream = Stream::new(gpu)?;
-        let pool = packed(gpu, &stream, &pool)?;
+        let pool = DeviceBuffer::from_host(&stream, &words(&pool), "points")?;
         let sums = DeviceBuffer::<u32>::new(gpu, lanes * chain * WORDS, "sums")?;
         let prefixes = DeviceBuffer::<u32>::new(gpu, lanes * chain * WORDS / 2, "prefix products")?;
         let out = DeviceBuffer::<u32>::new(gpu, lanes * chain * WORDS, "sums in blst's form")?;
         [&sums, &prefixes, &out].into_iter().try_for_each(|buffer| buffer.all().fill_bytes(&stream, 0xdb))?;
-        let grid = Grid::new(blocks, THREADS);
-        let add = gpu.function(HYBRID, "bench_g1_affine_hybrid")?;
+        let grid = Grid::new(blocks, BATCH_THREADS);
+        let shared = BATCH_THREADS * batch_shared(gpu, module);
+        let add = gpu.function(module, "bench_g1_batch")?;
         let args = Args::new().slice(pool.all()).slice(sums.all()).slice(prefixes.all());
         let args = args.value(chain as u32).value(rounds as u32);
-        let unpack = gpu.function(HYBRID, "g1_unpack_sums")?;
+        let unpack = gpu.function(module, "bench_g1_batch_sums")?;
+        add.allow_shared(shared)?;
         // SAFETY: the buffers have the extents that the kernels' comments tell, for this grid and chain.
         unsafe {
-            add.launch(&stream, grid.with_shared(THREADS * BATCH_SHARED), &args)?;
+            add.launch(&stream, grid.with_shared(shared), &args)?;
             unpack.launch(&stream, grid, &Args::new().slice(sums.all()).slice(out.all()).value(chain as u32))?;
         }
         out.all().to_vec(&stream)
@@ -90,8 +91,9 @@ fn affine_batches(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<(), String> {
     let found = run().map_err(|e: CudaError| e.to_string())?;
     for k in 0..chain {
         for lane in 0..lanes {
-            let sum: G1Projective =
-                (0..=rounds).map(|r| G1Projective::from(pool[(lane + 37 * r + 41 * k) % POOL])).sum();
+            let point = |r: usize| G1Projective::from(pool[(lane + 37 * r + 41 * k) % POOL]);
+            let sum: G1Projective = point(0)
+                + (1..=rounds).map(|r| if (37 * r + k) % 2 == 1 { -point(r) } else { point(r) }).sum::<G1Projective>();
             let expected = words(&[sum.to_affine()]);
             let found = &found[(k * lanes + lane) * WORDS..][..WORDS];
             if expected != found {
@@ -109,16 +111,16 @@ fn random_pool(rng: &mut ChaCha8Rng) -> Vec<G1Affine> {
 
 fn xyzz_rates(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String> {
     let pool = random_pool(rng);
-    let run = |module: &str, kernel: &str, shared, goal| {
+    let run = |module: &str, kernel: &str, threads: u32, shared: u32, goal| {
         const ROUNDS: u32 = 300;
         let stream = Stream::new(gpu)?;
         let pool = DeviceBuffer::from_host(&stream, &words(&pool), "points")?;
         let function = gpu.function(module, kernel)?;
-        function.allow_shared(THREADS * shared)?;
-        let most = function.blocks_per_sm(THREADS, THREADS * shared)?;
-        let out = DeviceBuffer::<u32>::new(gpu, (gpu.info().sms * most * THREADS) as usize * 2 * WORDS, "sums")?;
-        best_of(gpu, &stream, 1..=most, |blocks| {
-            let grid = Grid::new(blocks, THREADS).with_shared(THREADS * shared);
+        function.allow_shared(threads * shared)?;
+        let most = function.blocks_per_sm(threads, threads * shared)?;
+        let out = DeviceBuffer::<u32>::new(gpu, (gpu.info().sms * most * threads) as usize * 2 * WORDS, "sums")?;
+        best_of(gpu, &stream, threads, 1..=most, |blocks| {
+            let grid = Grid::new(blocks, threads).with_shared(threads * shared);
             let args = Args::new().slice(pool.all()).slice(out.all()).value(ROUNDS);
             // SAFETY: the kernel writes a sum of 48 words a thread, and reads the pool.
             let seconds = time(&stream, 3, || unsafe { function.launch(&stream, grid, &args) })?;
@@ -126,40 +128,46 @@ fn xyzz_rates(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, Strin
         })
         .map(|best| best.named(kernel, goal))
     };
-    let rows =
-        [run("g1_bench", "bench_g1_xyzz", 0, None), run(HYBRID, "bench_g1_xyzz_hybrid", XYZZ_SHARED, Some(3.4e9))];
+    let rows = [
+        run("g1_bench", "bench_g1_xyzz", THREADS, 0, None),
+        run("g1_bench_hybrid", "bench_g1_xyzz_hybrid", HYBRID_THREADS, XYZZ_SHARED, Some(3.4e9)),
+    ];
     rows.into_iter().collect::<Result<_, CudaError>>().map_err(|e| e.to_string())
 }
 
-fn affine_rates(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String> {
+fn batch_rates(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String> {
     let points = random_pool(rng);
-    let run = |chain: usize| {
-        const ROUNDS: u32 = 3;
+    let run = |module: &str, chain: usize, goal| {
+        const ROUNDS: u32 = 4;
         let stream = Stream::new(gpu)?;
-        let pool = packed(gpu, &stream, &points)?;
-        let function = gpu.function(HYBRID, "bench_g1_affine_hybrid")?;
-        function.allow_shared(THREADS * BATCH_SHARED)?;
-        let most = function.blocks_per_sm(THREADS, THREADS * BATCH_SHARED)?;
-        let lanes = (gpu.info().sms * most * THREADS) as usize;
+        let pool = DeviceBuffer::from_host(&stream, &words(&points), "points")?;
+        let function = gpu.function(module, "bench_g1_batch")?;
+        let shared = BATCH_THREADS * batch_shared(gpu, module);
+        function.allow_shared(shared)?;
+        let most = function.blocks_per_sm(BATCH_THREADS, shared)?;
+        let lanes = (gpu.info().sms * most * BATCH_THREADS) as usize;
         let sums = DeviceBuffer::<u32>::new(gpu, lanes * chain * WORDS, "sums")?;
-        let prefixes = DeviceBuffer::<u32>::new(gpu, lanes * chain * WORDS / 2, "prefix products")?;
-        best_of(gpu, &stream, 2..=most, |blocks| {
-            let grid = Grid::new(blocks, THREADS).with_shared(THREADS * BATCH_SHARED);
-            let args = Args::new().slice(pool.all()).slice(sums.all()).slice(prefixes.all());
+        let products = DeviceBuffer::<u32>::new(gpu, lanes * chain * WORDS / 2, "products of differences")?;
+        best_of(gpu, &stream, BATCH_THREADS, 1..=most, |blocks| {
+            let grid = Grid::new(blocks, BATCH_THREADS).with_shared(shared);
+            let args = Args::new().slice(pool.all()).slice(sums.all()).slice(products.all());
             let args = args.value(chain as u32).value(ROUNDS);
-            // SAFETY: sums and prefix products have room for every lane of the largest grid.
+            // SAFETY: sums and products have room for every lane of the largest grid.
             let seconds = time(&stream, 2, || unsafe { function.launch(&stream, grid, &args) })?;
             Ok((seconds, f64::from(ROUNDS) * chain as f64))
         })
-        .map(|best| best.named(&format!("bench_g1_affine_hybrid, {chain} a batch"), Some(4.2e9)))
+        .map(|best| best.named(&format!("{module}, {chain} a batch"), goal))
     };
-    let rows = [run(64), run(256), run(512)];
+    let goal = Some(4.2e9);
+    let rows =
+        [run(BATCHES, 64, goal), run(BATCHES, 256, goal), run(BATCHES, 512, goal), run(INTEGER_BATCHES, 256, None)];
     rows.into_iter().collect::<Result<_, CudaError>>().map_err(|e| e.to_string())
 }
 
 /// The fastest of several launches.
 struct Best {
     blocks: u32,
+    threads: u32,
     seconds: f64,
     additions: f64,
 }
@@ -168,7 +176,7 @@ impl Best {
     fn named(self, kernel: &str, goal: Option<f64>) -> Measurement {
         Measurement {
             kernel: kernel.to_owned(),
-            size: format!("{} x {THREADS} threads", self.blocks),
+            size: format!("{} x {} threads", self.blocks, self.threads),
             seconds: self.seconds,
             work: self.additions,
             unit: "additions",
@@ -182,6 +190,7 @@ impl Best {
 fn best_of(
     gpu: &Gpu,
     stream: &Stream,
+    threads: u32,
     per_sm: std::ops::RangeInclusive<u32>,
     mut run: impl FnMut(u32) -> Result<(f64, f64), CudaError>,
 ) -> Result<Best, CudaError> {
@@ -189,9 +198,9 @@ fn best_of(
     for per_sm in per_sm {
         let blocks = gpu.info().sms * per_sm;
         let (seconds, each) = run(blocks)?;
-        let additions = f64::from(blocks * THREADS) * each;
+        let additions = f64::from(blocks * threads) * each;
         if best.as_ref().is_none_or(|b| additions / seconds > b.additions / b.seconds) {
-            best = Some(Best { blocks: per_sm, seconds, additions });
+            best = Some(Best { blocks: per_sm, threads, seconds, additions });
         }
     }
     // Buffers of the caller are freed only after that.

@@ -20,6 +20,11 @@ impl Arch {
         self >= Self(80)
     }
 
+    /// Whether its fp64 units run at full rate, so that kernels use the hybrid form of Fq (as `g1_batch_form.cuh` says).
+    pub fn prefers_hybrid(self) -> bool {
+        matches!(self.0, 80 | 90 | 100)
+    }
+
     /// The architectures whose code this one runs: itself, and the lower ones of the same major number.
     pub fn runs(self) -> impl Iterator<Item = Self> {
         (self.0 / 10 * 10..=self.0).rev().map(Self)
@@ -55,6 +60,14 @@ mod tests {
         assert_eq!(Arch::new(9, 0).to_string(), "sm_90");
         for bad in ["", "90", "sm_", "sm_75", "sm_90a", "compute_90", "sm_9000"] {
             assert!(bad.parse::<Arch>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_form_of_fq_is_what_the_header_says() {
+        let header = include_str!("../../../kernels/g1_batch_form.cuh");
+        for arch in RELEASED {
+            assert_eq!(arch.prefers_hybrid(), header.contains(&format!("__CUDA_ARCH__ != {}0", arch.0)), "{arch}");
         }
     }
 
