@@ -110,12 +110,12 @@ impl PorepProving {
 
     /// Host memory that a partition takes at its peak, from the lengths in the parameter file: two vectors of the domain
     /// (40 bytes an element in the wider form), the coefficients of H, and what synthesis leaves (five planes of bits, indexes
-    /// and the few full scalars: 2.4 bytes a variable for 32 GiB, 5 for 2 KiB).
+    /// and the few full scalars: 2.4 bytes a variable for 32 GiB, 2.8 for 2 KiB).
     fn partition_bytes(&self, circuit: CircuitId) -> u64 {
         let layout = self.library.find(circuit).ok().and_then(|found| srs::check_layout(&found.files.params).ok());
         layout.map_or(0, |layout| {
             let [_, h, l, ..] = layout.sections;
-            (2 * 40 + 32) * (h.points + 1) + 5 * l.points
+            (2 * 40 + 32) * (h.points + 1) + 3 * l.points
         })
     }
 

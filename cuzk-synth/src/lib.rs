@@ -3,7 +3,7 @@
 //!
 //! * [`porep`]: a PoRep request, checked and ready to be synthesized, partition by partition;
 //! * [`c1`]: the C1 output as data, its parsing and its checks;
-//! * [`witness`]: the witness of one partition, compact; `native`: how that of a PoRep is computed;
+//! * [`witness`]: the witness of one partition, compact; `native`: how that of a PoRep is computed, `poseidon`: its hashes;
 //! * [`planes`]: A·w and B·w of one partition, compact; [`synthesis`]: both together, as they go to a prover;
 //! * [`compare`]: whether those are what the circuit itself computes;
 //! * [`r1cs`]: the constraint matrices of a circuit, recorded once and kept in a file; their values at a witness;
@@ -23,6 +23,7 @@ pub mod path;
 pub mod phantom;
 pub mod planes;
 pub mod porep;
+mod poseidon;
 pub mod r1cs;
 pub mod registered;
 pub mod sample;

@@ -3,11 +3,14 @@
 use std::sync::{Arc, OnceLock};
 
 use anyhow::{Result, ensure};
+use blstrs::Scalar;
 use cuzk_synth::{
     assignment::Assignment,
+    planes::{Planes, Rows},
     porep::{self, PorepTask},
     r1cs::{Check, R1cs},
     sample,
+    synthesis::Synthesis,
     witness::CompactWitness,
 };
 
@@ -59,14 +62,22 @@ impl Sector {
     }
 }
 
-/// The peer makes the rows of A, B and C in the same pass, on one core too: what its prover does first.
+/// The witness with A·w and B·w. The peer makes the rows of A, B and C in the same pass, on one core too: what its prover
+/// does first. The gadgets make the witness alone.
 fn witness(candidates: &mut Candidates) -> Result<()> {
     let sector = Sector::get()?;
     ensure!(porep::is_native(CIRCUIT)?, "the native witness is not that of the circuit");
+    let equals = |planes: &Planes, plain: &[Scalar]| *planes == Planes::from_plain(plain.iter().copied());
+    let is_right = move |synthesis: &Result<Synthesis, _>| {
+        synthesis.as_ref().is_ok_and(|Synthesis { witness, rows }| {
+            let rows_are_right = |rows: &Rows| equals(&rows.a, &sector.plain.a) && equals(&rows.b, &sector.plain.b);
+            witness.to_plain() == sector.plain.aux && rows.as_ref().is_some_and(rows_are_right)
+        })
+    };
+    candidates.ours("cuzk", || sector.task.synthesize(0), is_right)?;
     let is_right = |witness: &Result<CompactWitness, _>| {
         witness.as_ref().is_ok_and(|witness| witness.to_plain() == sector.plain.aux)
     };
-    candidates.ours("cuzk", || sector.task.witness(0), is_right)?;
     candidates.ours("gadgets", || sector.task.witness_by_gadgets(0), is_right)?;
     candidates.peer(
         "bellperson",

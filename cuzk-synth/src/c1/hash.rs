@@ -1,10 +1,5 @@
 //! The hashes of a sector: labels and the data tree by SHA-256, the column and replica trees by Poseidon.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
-
 use blstrs::Scalar;
 use ff::PrimeField;
 use filecoin_hashers::{
@@ -54,36 +49,14 @@ pub(crate) fn truncated(hasher: Sha256) -> Node {
     Node(digest)
 }
 
-/// Poseidon of 2 or 8 nodes, which must be field elements.
+/// Poseidon of 2 or 8 nodes, which must be field elements, by the upstream library.
 pub(crate) fn poseidon(nodes: &[Node]) -> Node {
     let bytes: Vec<u8> = nodes.iter().flat_map(|node| node.0).collect();
     let hash: PoseidonDomain = <PoseidonFunction as HashFunction<_>>::hash(&bytes);
     Node(hash.into())
 }
 
-/// Poseidon hashes by what was hashed. The paths of a sector's challenges share their upper levels: for 32 GiB, two fifths
-/// of all hashes are asked for again.
-#[derive(Default)]
-pub(crate) struct PoseidonMemo(Mutex<HashMap<Box<[Node]>, Node>>);
-
-impl PoseidonMemo {
-    /// [`poseidon`] of the nodes.
-    pub(crate) fn hash(&self, nodes: &[Node]) -> Node {
-        let known = self.lock().get(nodes).copied();
-        known.unwrap_or_else(|| {
-            // Not under the lock: rather may two threads compute the same than one wait for the other.
-            let hash = poseidon(nodes);
-            self.lock().insert(nodes.into(), hash);
-            hash
-        })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Box<[Node]>, Node>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The leaf of the column tree: Poseidon of a node's labels, of 2 or 11 layers.
+/// The leaf of the column tree: Poseidon of a node's labels, of 2 or 11 layers, by the upstream library.
 pub(crate) fn column_hash(rows: &[Node]) -> Node {
     let rows = rows.iter().map(|row| PoseidonDomain::from(row.0));
     // The column's index does not enter the hash.

@@ -8,8 +8,9 @@
 use rayon::prelude::*;
 
 use super::{
-    hash::{PoseidonMemo, column_hash, create_label, encode, in_turn, poseidon, sha256},
-    model::{ChallengeProof, ColumnProof, LabelingProof, MerkleProof, Node},
+    hash::{create_label, encode, in_turn, poseidon, sha256},
+    model::{ChallengeProof, ColumnProof, ColumnProofs, LabelingProof, MerkleProof, Node},
+    openings::{Opened, Openings},
     shape::{DRG_PARENTS, LABEL_PARENTS},
 };
 use crate::error::InputError;
@@ -44,15 +45,16 @@ impl Statement<'_> {
                 ),
             ));
         }
-        let trees = Trees { comm_c, comm_r_last, hashes: PoseidonMemo::default() };
         let all: Vec<_> = partitions
             .iter()
             .enumerate()
             .flat_map(|(k, proofs)| proofs.iter().enumerate().map(move |(i, p)| (k, i, p)))
             .collect();
-        let first_fault = all.par_iter().find_map_first(|&(k, i, proof)| {
+        let trees = Trees { comm_c, comm_r_last };
+        let openings = Openings::compute(all.iter().map(|(_, _, proof)| *proof));
+        let first_fault = all.par_iter().zip(openings.of_challenges()).find_map_first(|(&(k, i, proof), opened)| {
             let node = self.challenges[k][i];
-            let fault = self.check(node, proof, &trees).err()?;
+            let fault = self.check(node, proof, &trees, opened).err()?;
             Some(InputError::invalid(
                 format!("vanilla_proofs[{k}][{i}].{}", fault.part),
                 format!("partition {k}, challenge {i} (node {node}): {}", fault.what),
@@ -61,21 +63,23 @@ impl Statement<'_> {
         first_fault.map_or(Ok(()), Err)
     }
 
-    fn check(&self, node: usize, proof: &ChallengeProof, trees: &Trees) -> Result<(), Fault> {
+    fn check(&self, node: usize, proof: &ChallengeProof, trees: &Trees, opened: &[Opened]) -> Result<(), Fault> {
         let columns = &proof.replica_column_proofs;
-        check_path("comm_d_proofs", &proof.comm_d_proofs, node, &self.comm_d, sha256)?;
-        trees.check_path("comm_r_last_proof", &proof.comm_r_last_proof, node, &trees.comm_r_last)?;
+        let (replica, opened) = opened.split_last().expect("a challenge has openings");
+        check_path("comm_d_proofs", &proof.comm_d_proofs, node, &self.comm_d, &data_root(&proof.comm_d_proofs))?;
+        check_path("comm_r_last_proof", &proof.comm_r_last_proof, node, &trees.comm_r_last, &replica.root)?;
 
         let parents = (self.parents)(node);
-        let opened = columns.drg_parents.iter().chain(&columns.exp_parents);
-        for (i, (column, &parent)) in opened.zip(&parents).enumerate() {
+        for (i, ((column, &parent), opened)) in parent_columns(columns).zip(&parents).zip(opened).enumerate() {
             let name = || match i.checked_sub(DRG_PARENTS) {
                 None => format!("replica_column_proofs.drg_parents[{i}]"),
                 Some(i) => format!("replica_column_proofs.exp_parents[{i}]"),
             };
-            trees.check_column(column, parent as usize).map_err(|fault| fault.within(&name()))?;
+            trees.check_column(column, parent as usize, opened).map_err(|fault| fault.within(&name()))?;
         }
-        trees.check_column(&columns.c_x, node).map_err(|fault| fault.within("replica_column_proofs.c_x"))?;
+        trees
+            .check_column(&columns.c_x, node, &opened[parents.len()])
+            .map_err(|fault| fault.within("replica_column_proofs.c_x"))?;
 
         let rows = &columns.c_x.column.rows;
         for (i, label) in proof.labeling_proofs.iter().enumerate() {
@@ -124,6 +128,11 @@ impl Statement<'_> {
     }
 }
 
+/// The columns of a node's parents, those in its own layer first.
+pub(super) fn parent_columns(columns: &ColumnProofs) -> impl Iterator<Item = &ColumnProof> {
+    columns.drg_parents.iter().chain(&columns.exp_parents)
+}
+
 /// The labels that a label in `layer` (from 1) is hashed from: the parents' in its own layer, then, from layer 2 on,
 /// the parents' in the previous one.
 pub(crate) fn parent_labels(proof: &ChallengeProof, layer: usize) -> impl Iterator<Item = &Node> {
@@ -133,58 +142,46 @@ pub(crate) fn parent_labels(proof: &ChallengeProof, layer: usize) -> impl Iterat
     own.chain(previous.into_iter().flat_map(|row| columns.exp_parents.iter().map(move |c| &c.column.rows[row])))
 }
 
-/// The column and replica trees of a sector.
+/// The roots of a sector's column tree and replica tree.
 struct Trees {
     comm_c: Node,
     comm_r_last: Node,
-    hashes: PoseidonMemo,
 }
 
 impl Trees {
-    fn check_column(&self, proof: &ColumnProof, node: usize) -> Result<(), Fault> {
+    fn check_column(&self, proof: &ColumnProof, node: usize, opened: &Opened) -> Result<(), Fault> {
         if proof.column.index as usize != node {
             return Err(Fault::new("column.index", format!("is {}, expected node {node}", proof.column.index)));
         }
-        if column_hash(&proof.column.rows) != *proof.inclusion_proof.leaf() {
+        if opened.column.as_ref() != Some(proof.inclusion_proof.leaf()) {
             return Err(Fault::new(
                 "column",
                 format!("its hash is not the leaf {:?} of its path", proof.inclusion_proof.leaf()),
             ));
         }
-        self.check_path("inclusion_proof", &proof.inclusion_proof, node, &self.comm_c)
-    }
-
-    fn check_path(&self, part: &str, proof: &MerkleProof, node: usize, root: &Node) -> Result<(), Fault> {
-        check_path(part, proof, node, root, |nodes| self.hashes.hash(nodes))
+        check_path("inclusion_proof", &proof.inclusion_proof, node, &self.comm_c, &opened.root)
     }
 }
 
-/// Checks that a path leads from its leaf at position `node` to `root`.
-fn check_path(
-    part: &str,
-    proof: &MerkleProof,
-    node: usize,
-    root: &Node,
-    hash: impl Fn(&[Node]) -> Node,
-) -> Result<(), Fault> {
+/// The root that a path of the data tree leads to.
+fn data_root(proof: &MerkleProof) -> Node {
+    proof.levels().fold(*proof.leaf(), |node, level| sha256(&level.insert(node, |sibling| *sibling)))
+}
+
+/// Checks that a path leads from its leaf at position `node` to `root`; it leads to `reached`.
+fn check_path(part: &str, proof: &MerkleProof, node: usize, root: &Node, reached: &Node) -> Result<(), Fault> {
     let (mut position, mut weight) = (0, 1);
-    let mut current = *proof.leaf();
-    let mut nodes = Vec::with_capacity(8);
     for level in proof.levels() {
         position += weight * level.index;
         weight *= level.hashes.len() + 1;
-        nodes.clear();
-        nodes.extend_from_slice(&level.hashes);
-        nodes.insert(level.index, current);
-        current = hash(&nodes);
     }
     if position != node {
         return Err(Fault::new(part, format!("the path is that of node {position}, expected node {node}")));
     }
-    if current != *root || proof.root() != root {
+    if reached != root || proof.root() != root {
         return Err(Fault::new(
             part,
-            format!("the path leads to root {current:?} (and claims {:?}), expected {root:?}", proof.root()),
+            format!("the path leads to root {reached:?} (and claims {:?}), expected {root:?}", proof.root()),
         ));
     }
     Ok(())

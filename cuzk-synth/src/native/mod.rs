@@ -7,13 +7,12 @@
 //! * [`path`], [`opening`], [`insert`]: paths in the data tree, and in the column and replica trees;
 //! * [`label`]: the labels of a node in all layers;
 //! * [`sha256`], [`poseidon`]: the hashes, with the intermediate values that the circuit allocates;
-//! * [`element`], [`field`]: field elements as bits, and their arithmetic;
+//! * [`element`]: field elements as bits;
 //! * [`writer`]: what is written;
 //! * [`agreement`]: nothing here is used before it has agreed with the gadgets.
 
 mod agreement;
 mod element;
-mod field;
 mod insert;
 mod label;
 mod opening;
@@ -33,13 +32,13 @@ use crate::{
         shape::{DRG_PARENTS, EXP_PARENTS, Shape, element},
         vanilla::parent_labels,
     },
+    poseidon::{LANES, POSEIDON_2},
     synthesis::Synthesis,
 };
 use element::{ELEMENT_BITS, element_bits};
 use label::LabelHash;
 use opening::{Hashes, Leaf, Opening};
 use path::DataTree;
-use poseidon::{LANES, POSEIDON_2};
 use writer::Writer;
 
 pub(crate) use agreement::agreed;
@@ -172,7 +171,7 @@ impl Generator {
         out.num(comm_r_last);
         out.num(comm_c);
         let mut hash = Hashes::new();
-        POSEIDON_2.hash(&[comm_c, comm_r_last], &mut hash);
+        POSEIDON_2.hash(&[comm_c, comm_r_last], |variable| hash.push(variable));
         POSEIDON_2.write(&mut out, &[comm_c, comm_r_last], &mut &hash[..]);
         out.equal(&element(comm_r));
         out

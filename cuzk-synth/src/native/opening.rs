@@ -9,12 +9,14 @@ use blstrs::Scalar;
 use super::{
     insert::{insert_2, insert_8},
     path::arrival,
-    poseidon::{POSEIDON_2, POSEIDON_8, POSEIDON_11},
     writer::Writer,
 };
-use crate::c1::{
-    model::MerkleProof,
-    shape::{Shape, element},
+use crate::{
+    c1::{
+        model::MerkleProof,
+        shape::{Shape, element},
+    },
+    poseidon::{POSEIDON_2, POSEIDON_8, POSEIDON_11},
 };
 
 /// What a path begins with, which are variables already, and the path.

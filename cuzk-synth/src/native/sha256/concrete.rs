@@ -11,10 +11,8 @@ use super::{
 };
 use crate::{
     bitmap,
-    native::{
-        field,
-        writer::{Codes, Writer},
-    },
+    native::writer::{Codes, Writer},
+    poseidon::field,
 };
 
 /// A hash in the making.

@@ -17,7 +17,7 @@ use ff::Field;
 use super::{FULL_ROUNDS, Matrix, Poseidon, Sparse};
 
 /// Hashes at once.
-pub(in crate::native) const LANES: usize = 8;
+pub(crate) const LANES: usize = 8;
 
 type Limbs = [u64; FR_LIMBS];
 
@@ -57,35 +57,44 @@ impl<const W: usize> Poseidon<W> {
     /// # Safety
     /// The machine has the AVX-512 features.
     #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
-    pub(super) unsafe fn hash_lanes(&self, inputs: &[impl AsRef<[Scalar]>], traces: &mut [&mut Vec<Scalar>]) {
-        // Lanes without a hash repeat the last.
-        let input = |lane: usize| inputs[lane.min(inputs.len() - 1)].as_ref();
-        let mut trace = Trace::new(self.num_aux());
-        self.permute(|i| load(array::from_fn(|lane| input(lane)[i])), &mut trace);
+    pub(super) unsafe fn trace_lanes(&self, inputs: &[impl AsRef<[Scalar]>], traces: &mut [&mut Vec<Scalar>]) {
+        let mut variables = Vec::with_capacity(self.num_aux());
+        self.permute(inputs, |variable| variables.push(store(variable)));
         for (lane, to) in traces.iter_mut().enumerate() {
-            to.extend(trace.values.iter().map(|values| Scalar::from(values[lane])));
+            to.extend(variables.iter().map(|values| Scalar::from(values[lane])));
         }
     }
 
-    /// The rounds of [`Self::hash`].
+    /// Up to eight hashes. Lanes without a hash repeat the last.
+    ///
+    /// # Safety
+    /// The machine has the AVX-512 features.
     #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
-    fn permute(&self, input: impl Fn(usize) -> Fr, trace: &mut Trace) {
+    pub(super) unsafe fn digest_lanes(&self, inputs: &[impl AsRef<[Scalar]>]) -> [Scalar; LANES] {
+        store(self.permute(inputs, |_| ())).map(Scalar::from)
+    }
+
+    /// The rounds of [`Self::hash`]; variables are kept in canonical form.
+    #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
+    fn permute(&self, inputs: &[impl AsRef<[Scalar]>], mut keep: impl FnMut(Fr)) -> Fr {
+        let lanes: [&[Scalar]; LANES] = array::from_fn(|lane| inputs[lane.min(inputs.len() - 1)].as_ref());
         let constants = &self.lanes;
         let half = FULL_ROUNDS / 2;
         let mut state = [load([self.tag; LANES]); W];
         for (i, to) in state.iter_mut().enumerate().skip(1) {
-            let x = input(i - 1).add_raw(splat(&self.first_keys[i])).norm().subtract_once::<1>();
-            *to = s_box(trace, x, &self.full_keys[0][i]);
+            let x =
+                load(lanes.map(|inputs| inputs[i - 1])).add_raw(splat(&self.first_keys[i])).norm().subtract_once::<1>();
+            *to = s_box(&mut keep, x, &self.full_keys[0][i]);
         }
         state = multiply(&state, &constants.mix);
         for round in 1..half {
             for (x, key) in state.iter_mut().zip(&self.full_keys[round]) {
-                *x = allocated_s_box(trace, *x, key);
+                *x = allocated_s_box(&mut keep, *x, key);
             }
             state = multiply(&state, if round == half - 1 { &constants.mix_fourth } else { &constants.mix });
         }
         for (key, sparse) in self.partial_keys.iter().zip(&constants.sparse) {
-            state[0] = allocated_s_box(trace, state[0], key);
+            state[0] = allocated_s_box(&mut keep, state[0], key);
             // The other elements are below 2.01 r: the sum below 2 r + 12 · 2.01 r² / R < 2.7 r.
             let mixed = below_4(Fr::dot_raw(&state, &sparse.column));
             let first = std::mem::replace(&mut state[0], mixed);
@@ -100,59 +109,40 @@ impl<const W: usize> Poseidon<W> {
         }
         for round in half..FULL_ROUNDS - 1 {
             for (x, key) in state.iter_mut().zip(&self.full_keys[round]) {
-                *x = allocated_s_box(trace, *x, key);
+                *x = allocated_s_box(&mut keep, *x, key);
             }
             state = multiply(&state, &constants.mix);
         }
         for x in &mut state {
-            *x = allocated_s_box(trace, *x, &Scalar::ZERO);
+            *x = allocated_s_box(&mut keep, *x, &Scalar::ZERO);
         }
-        trace.push(below_4(Fr::dot_raw(&state, &constants.mix[1])));
-    }
-}
-
-/// The variables of eight hashes.
-struct Trace {
-    values: Vec<[blst_fr; LANES]>,
-}
-
-impl Trace {
-    fn new(len: usize) -> Self {
-        Self { values: Vec::with_capacity(len) }
-    }
-
-    /// Appends a canonical variable.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
-    fn push(&mut self, x: Fr) {
-        let mut values = [blst_fr::default(); LANES];
-        // SAFETY: an array of eight.
-        unsafe { x.store(values.as_mut_ptr()) };
-        self.values.push(values);
+        let hash = below_4(Fr::dot_raw(&state, &constants.mix[1]));
+        keep(hash);
+        hash
     }
 }
 
 /// x² and x⁴ and x⁵ + key, which are variables, of a canonical x.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
-fn s_box(trace: &mut Trace, x: Fr, key: &Scalar) -> Fr {
+fn s_box(keep: &mut impl FnMut(Fr), x: Fr, key: &Scalar) -> Fr {
     // A product is below 2 r + 16 r² / R < 2.5 r.
     let shifted = x.shifted();
     let x2 = below_4(Fr::mul_raw(&shifted, &x));
-    trace.push(x2);
+    keep(x2);
     let x4 = below_4(Fr::mul_raw(&x2.shifted(), &x2));
-    trace.push(x4);
+    keep(x4);
     let result = below_4(Fr::mul_raw(&shifted, &x4).add_raw(splat(key)));
-    trace.push(result);
+    keep(result);
     result
 }
 
 /// Likewise, of an x that is a variable, too.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
-fn allocated_s_box(trace: &mut Trace, x: Fr, key: &Scalar) -> Fr {
-    trace.push(x);
-    s_box(trace, x, key)
+fn allocated_s_box(keep: &mut impl FnMut(Fr), x: Fr, key: &Scalar) -> Fr {
+    keep(x);
+    s_box(keep, x, key)
 }
 
 /// The canonical form of the products of a state of canonical elements with the columns of a matrix.
@@ -185,4 +175,14 @@ fn load(x: [Scalar; LANES]) -> Fr {
     let x = x.map(blst_fr::from);
     // SAFETY: an array of eight.
     unsafe { Fr::load(x.as_ptr()) }
+}
+
+/// The elements of canonical lanes.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
+fn store(x: Fr) -> [blst_fr; LANES] {
+    let mut elements = [blst_fr::default(); LANES];
+    // SAFETY: an array of eight.
+    unsafe { x.store(elements.as_mut_ptr()) };
+    elements
 }

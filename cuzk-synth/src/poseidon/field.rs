@@ -17,7 +17,7 @@ const R_INVERSE: u64 = 0xffff_fffe_ffff_ffff;
 
 /// Σ x_i y_i, of 12 terms at most.
 #[inline]
-pub(super) fn dot<const N: usize>(x: &[Scalar; N], y: &[Scalar; N]) -> Scalar {
+pub(crate) fn dot<const N: usize>(x: &[Scalar; N], y: &[Scalar; N]) -> Scalar {
     const { assert!(N <= 12) };
     let mut sum = [0; 9];
     for (x, y) in x.iter().zip(y) {
@@ -28,7 +28,7 @@ pub(super) fn dot<const N: usize>(x: &[Scalar; N], y: &[Scalar; N]) -> Scalar {
 
 /// x y + z.
 #[inline]
-pub(super) fn mul_add(x: &Scalar, y: &Scalar, z: &Scalar) -> Scalar {
+pub(crate) fn mul_add(x: &Scalar, y: &Scalar, z: &Scalar) -> Scalar {
     let [t0, t1, t2, t3, high @ ..] = product(x, y);
     // z R is z, four limbs up.
     let mut sum = [t0, t1, t2, t3, 0, 0, 0, 0, 0];
@@ -43,7 +43,7 @@ pub(super) fn mul_add(x: &Scalar, y: &Scalar, z: &Scalar) -> Scalar {
 
 /// x y.
 #[inline]
-pub(super) fn mul(x: &Scalar, y: &Scalar) -> Scalar {
+pub(crate) fn mul(x: &Scalar, y: &Scalar) -> Scalar {
     let [t0, t1, t2, t3, t4, t5, t6, t7] = product(x, y);
     // Less than r² / R + r < 1.5 r, which has no fifth limb.
     let [low @ .., _] = montgomery([t0, t1, t2, t3, t4, t5, t6, t7, 0]);
@@ -52,7 +52,7 @@ pub(super) fn mul(x: &Scalar, y: &Scalar) -> Scalar {
 
 /// A number below 2^254, lowest limb first, as a field element.
 #[inline]
-pub(super) fn from_integer(x: [u64; 4]) -> Scalar {
+pub(crate) fn from_integer(x: [u64; 4]) -> Scalar {
     mul(&scalar(x), &scalar(R_SQUARED))
 }
 
