@@ -9,7 +9,7 @@ mod selection;
 
 use std::{marker::PhantomData, time::Duration};
 
-pub use self::calls::{Base, Query, Scalars, Witness};
+pub use self::calls::{Base, Part, Query, Scalars, Witness};
 use super::{
     fold::DeviceCurve,
     kernels::{Accumulation, Kernels},
