@@ -1,7 +1,6 @@
 // Every operation of the fields and curves that is checked: on the device by field_check.cu, on the host by host_mirror.cpp.
 // OP(name, words of a, words of b, words of the result, what is done with the pointers a, b and out).
 #pragma once
-#include "fq_karatsuba.cuh"
 #include "fr.cuh"
 #include "g1_hybrid_affine.cuh"
 
@@ -137,7 +136,6 @@ FN void fr_make_constant(const fr& m, u32* out)
 
 #define FIELD_OPS(OP)                                                                                                  \
     OP(fq_mul, 12, 12, 12, fq_store(out, fq_mul(fq_load(a), fq_load(b))))                                              \
-    OP(fq_mul_karatsuba, 12, 12, 12, fq_store(out, fq_reduce_once(fq_mul_karatsuba(fq_load(a), fq_load(b)))))          \
     OP(fq_sqr, 12, 12, 12, fq_store(out, fq_sqr(fq_load(a))))                                                          \
     OP(fq_add, 12, 12, 12, fq_store(out, fq_add(fq_load(a), fq_load(b))))                                              \
     OP(fq_sub, 12, 12, 12, fq_store(out, fq_sub(fq_load(a), fq_load(b))))                                              \

@@ -107,7 +107,6 @@ macro_rules! fr_op {
 /// All of them, as in the header.
 pub(super) const OPS: &[Op] = &[
     field_op!("fq_mul", blst_fp, |a, b| a.mul(b)),
-    field_op!("fq_mul_karatsuba", blst_fp, |a, b| a.mul(b)),
     field_op!("fq_sqr", blst_fp, |a, b| a.sqr()),
     field_op!("fq_add", blst_fp, |a, b| a.add(b)),
     field_op!("fq_sub", blst_fp, |a, b| a.sub(b)),

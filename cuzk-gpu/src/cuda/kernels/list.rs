@@ -22,7 +22,6 @@ embedded!(
     "fq_hybrid.cuh",
     "fq_hybrid_rows.cuh",
     "fq_inv.cuh",
-    "fq_karatsuba.cuh",
     "fr.cuh",
     "fr_bench.cu",
     "g1.cuh",

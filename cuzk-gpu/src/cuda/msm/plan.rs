@@ -100,7 +100,8 @@ impl Plan {
             used - len
         };
         let (mut sets, mut runs) = (Vec::new(), Vec::new());
-        for query in 0..queries {
+        // Without full scalars there are no buckets to add up.
+        for query in 0..if pairs > 0 { queries } else { 0 } {
             sets.extend(windows.sets().map(|(len, shift)| Set { query, source: take(len), len, shift, base: shift }));
         }
         for (query, &dealt) in dealt.iter().enumerate().filter(|(_, dealt)| **dealt > 0) {
@@ -128,9 +129,10 @@ impl Plan {
         passes(self.buckets())
     }
 
-    /// The most segments that the buckets are cut into.
-    pub fn max_segments(&self) -> usize {
-        self.buckets() + self.pairs() / self.cap as usize
+    /// The most segments that a level has: the buckets are cut, then the parts of each bucket.
+    pub fn max_segments(&self, level: usize) -> usize {
+        let parts = self.pairs() / self.cap as usize;
+        self.buckets() + if level == 0 { parts } else { parts / MAX_LENGTH as usize }
     }
 
     /// Levels that parts of buckets may need to become sums of buckets: on the last one no bucket is longer than the cap,

@@ -1,6 +1,6 @@
 //! Where a plan's buffers are in an arena. Pure.
 
-use super::plan::{ACCUMULATE_BLOCKS, ACCUMULATE_WARPS, MAX_LENGTH, Plan, SCAN_TILE, SORT_TILE};
+use super::plan::{ACCUMULATE_BLOCKS, ACCUMULATE_WARPS, Plan, SCAN_TILE, SORT_TILE};
 use crate::cuda::arena::{Layout, Region};
 
 /// The most queries of a call (`MSM_MAX_QUERIES`).
@@ -94,7 +94,7 @@ impl Workspace {
     pub(super) fn new(plan: &Plan, layout: &mut Layout) -> Self {
         let (request, pairs, buckets) = (&plan.request, plan.pairs(), plan.buckets());
         let point = request.point_bytes;
-        let segments = plan.max_segments();
+        let segments = plan.max_segments(0);
         let steps = plan.reduction.steps.iter().map(|step| step.segments as usize).max().unwrap_or(0);
         let dealt = plan.dealt.iter().copied().max().unwrap_or(0);
         let widest = segments.max(steps).max(dealt).max(buckets);
@@ -121,7 +121,7 @@ impl Workspace {
         let scratch = adding.add(if point == 96 { scratch(plan, widest) } else { 0 });
         // No level cuts if no bucket can be so long.
         let first = if plan.levels() > 1 { segments } else { 0 };
-        let second = if plan.levels() > 2 { buckets + segments / MAX_LENGTH as usize } else { 0 };
+        let second = if plan.levels() > 2 { plan.max_segments(1) } else { 0 };
         let parts = [adding.add(first * point), adding.add(second * point)];
         *layout = sorting.overlay(adding);
         Self {

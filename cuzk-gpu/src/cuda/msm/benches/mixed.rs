@@ -31,7 +31,7 @@ pub(super) fn bits(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, 
         let ones = DeviceBuffer::from_host(&stream, &words, "a bench's bits")?;
         let none = DeviceBuffer::from_host(&stream, &vec![0u32; n / 32], "a bench's bits")?;
         let expected = points.expected(n, |i| Scalar::from(u64::from(words[i / 32] >> (i % 32) & 1)));
-        let plan = chosen(request(gpu, vec![Size { points: n, scalars: 1, bits: n }]))?;
+        let plan = chosen(request(gpu, vec![Size { points: n, scalars: 0, bits: n }]))?;
         let mut layout = Layout::new();
         let mut msm = Msm::<G1>::new(&stream, plan, &mut layout)?;
         let arena = Arena::new(gpu, &layout, "a bench's workspace")?;

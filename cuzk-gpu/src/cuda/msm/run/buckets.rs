@@ -111,9 +111,7 @@ impl<C: DeviceCurve> Msm<C> {
         let Call { stream, arena } = *call;
         let buckets = self.plan.buckets();
         let cap = if level == 0 { self.plan.cap } else { plan::MAX_LENGTH };
-        // A later level has the parts of the one before.
-        let most =
-            if level == 0 { self.plan.max_segments() } else { buckets + self.plan.max_segments() / cap as usize };
+        let most = self.plan.max_segments(level);
         let tiles = arena.slice(self.workspace.tiles[0])?.range(..buckets.div_ceil(plan::SCAN_TILE))?;
         let state = self.word(arena, Word::Level(level))?;
         let count = self.word(arena, Word::LevelSegments(level))?;

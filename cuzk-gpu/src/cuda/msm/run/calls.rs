@@ -206,8 +206,10 @@ impl<C: DeviceCurve> Msm<C> {
             self.full_values(&call, i, *query, witness)?;
         }
         self.mark(&call, "digits")?;
-        self.sort(&call)?;
-        self.add(&call, points, 0)?;
+        if self.plan.pairs() > 0 {
+            self.sort(&call)?;
+            self.add(&call, points, 0)?;
+        }
         for (i, query) in queries.iter().enumerate() {
             self.ones(&call, i, points, *query, witness)?;
         }
@@ -232,6 +234,9 @@ impl<C: DeviceCurve> Msm<C> {
             || scalars.words.len() < 8 * n
         {
             return self.misuse(gpu, format!("{} words for {n} scalars, {} points", scalars.words.len(), base.len));
+        }
+        if self.plan.pairs() == 0 {
+            return Ok(());
         }
         self.begin(call, [n as u32, 0, 0, 0])?;
         let windows = self.plan.windows.kernel_argument(base.len, base.first, 0);

@@ -152,6 +152,9 @@ impl<C: DeviceCurve> Msm<C> {
             self.accumulate(stream, accumulation, step.segments as usize)?;
         }
         self.mark(call, "reduction")?;
+        if self.plan.reduction.groups.is_empty() {
+            return self.done.record(stream);
+        }
         let sums = arena.slice(self.workspace.sums)?;
         // SAFETY: the groups are inside of the pool by the plan, and `sums` has a place for each.
         unsafe { self.kernels.group_sums::<C>(stream, pool, self.groups.all(), sums)? };
