@@ -2,8 +2,7 @@
 //
 // Each segment has one affine accumulator, and step s adds the segment's point number s to it. A lane owns K segments and
 // adds to all of them at once, so that one reciprocal serves K additions (Montgomery's trick): a forward pass multiplies
-// the differences x2 - x1 up, those of even and of odd numbers, and keeps the products; a backward pass turns them into the
-// reciprocals one by one. An
+// the differences x2 - x1 up and keeps the products, a backward pass turns them into the reciprocals one by one. An
 // addition is 5 products and a square, and a 1/K-th of a reciprocal (35 products). Factors are below 2p, what is kept in
 // memory below p. Segments are dealt to the warps in order of length, longest first, so that all finish together; warps
 // never wait for each other.
@@ -23,7 +22,7 @@
 #define PLANE 512u // bytes: 16 a lane
 #define FORWARD_STAGE (6 * PLANE)
 #define BACKWARD_STAGE (15 * PLANE)
-#define RING (2 * BACKWARD_STAGE) // the forward pass uses two pairs of stages of six planes of it
+#define RING (2 * BACKWARD_STAGE) // the forward pass uses three stages of six planes of it
 
 FN void copy_gather(u32 to, const void* from) // through L1: neighbouring lanes' sectors are asked for once
 {
@@ -156,69 +155,55 @@ FN void accumulate(const msm_accumulate_args& a)
         if (count == 0) break;
         __threadfence_block();
 
-        // Two products at once, of the numbers with even and with odd k: one alone would wait for its own carries.
-        fq run[2] = {fq_one(), fq_one()};
+        fq run = fq_one();
         {
             const auto number = [&](u32 k, u32 start) { return k < mine ? point_at<INDEXED>(a, start, step) : MSM_NONE; };
-            const auto fetch = [&](u32 k, const u32* id, u32 slot) {
-                UNROLL for (u32 i = 0; i < 2; i++, slot += FORWARD_STAGE) {
-                    if (id[i] == MSM_NONE) continue;
-                    const char* point = point_address(a, id[i]);
-                    const char* accumulator = accumulators + (u64)(k + i) * 6 * PLANE;
-                    UNROLL for (int j = 0; j < 3; j++) copy_gather(slot + j * PLANE, point + 16 * j);
-                    UNROLL for (int j = 0; j < 3; j++) copy_stream(slot + (3 + j) * PLANE, accumulator + j * PLANE);
+            const auto fetch = [&](u32 k, u32 id, u32 slot) {
+                if (id != MSM_NONE) {
+                    const char* point = point_address(a, id);
+                    const char* accumulator = accumulators + (u64)k * 6 * PLANE;
+                    UNROLL for (int i = 0; i < 3; i++) copy_gather(slot + i * PLANE, point + 16 * i);
+                    UNROLL for (int i = 0; i < 3; i++) copy_stream(slot + (3 + i) * PLANE, accumulator + i * PLANE);
                 }
                 copy_commit();
             };
-            // Points are copied a pair ahead, their numbers read two pairs ahead, and the starts of segments three.
-            u32 id[2], next[2], start[2];
-            UNROLL for (u32 i = 0; i < 2; i++) {
-                id[i] = number(i, own.start(i, mine)), next[i] = number(2 + i, own.start(2 + i, mine));
-                start[i] = own.start(4 + i, mine);
-            }
-            fetch(0, id, ring_address);
-            u32 slot = 0;
-            for (u32 k = 0; k < count; k += 2) {
-                u32 after[2];
-                UNROLL for (u32 i = 0; i < 2; i++) {
-                    after[i] = number(k + 4 + i, start[i]);
-                    start[i] = own.start(k + 6 + i, mine);
-                }
-                fetch(k + 2, next, ring_address + (2 * FORWARD_STAGE - slot));
-                copy_wait<1>();
-                bool alone[2];
-                fq d[2];
-                UNROLL for (u32 i = 0; i < 2; i++) {
-                    const char* in = ring + slot + i * FORWARD_STAGE;
-                    const fq x2 = planes_load(in), x1 = planes_load(in + 3 * PLANE);
-                    d[i] = fq_sub(x2, x1);
-                    if (fq_is_zero(x2)) id[i] = MSM_NONE;
-                    alone[i] = id[i] != MSM_NONE && (fq_is_zero(d[i]) || fq_is_zero(x1));
-                    const bool counts = id[i] != MSM_NONE && !alone[i];
-                    UNROLL for (int j = 0; j < FQ_WORDS; j++) d[i].v[j] = counts ? d[i].v[j] : FQ_ONE[j];
-                    if (k + i < count) planes_store(products + (u64)(k + i) * 3 * PLANE, run[i]);
-                }
-                UNROLL for (u32 i = 0; i < 2; i++) run[i] = fq_mul_lazy(run[i], d[i]);
-                if (__any_sync(0xffffffff, alone[0] || alone[1])) { // by whole warps, see warp.cuh
-                    for (u32 i = 0; i < 2; i++) {
-                        const u32 id_i = i ? id[1] : id[0];
-                        const bool alone_i = i ? alone[1] : alone[0];
-                        add_alone(accumulators + (u64)(k + i) * 6 * PLANE, point_address(a, id_i), id_i >> 31, alone_i);
+            u32 id0 = number(0, own.start(0, mine)), id1 = number(1, own.start(1, mine));
+            u32 id2 = number(2, own.start(2, mine)), start3 = own.start(3, mine);
+            fetch(0, id0, ring_address);
+            fetch(1, id1, ring_address + FORWARD_STAGE);
+            u32 slot = 0, ahead = 2 * FORWARD_STAGE;
+            for (u32 k = 0; k < count; k++) {
+                const u32 start4 = own.start(k + 4, mine);
+                const u32 id3 = number(k + 3, start3);
+                fetch(k + 2, id2, ring_address + ahead);
+                copy_wait<2>();
+                u32 id = id0;
+                bool alone = false;
+                if (id != MSM_NONE) {
+                    const fq x2 = planes_load(ring + slot), x1 = planes_load(ring + slot + 3 * PLANE);
+                    const fq d = fq_sub(x2, x1);
+                    if (fq_is_zero(x2)) {
+                        id = MSM_NONE;
+                    } else if (fq_is_zero(d) || fq_is_zero(x1)) {
+                        alone = true;
+                    } else {
+                        planes_store(products + (u64)k * 3 * PLANE, run);
+                        run = fq_mul_lazy(run, d);
                     }
                 }
-                UNROLL for (u32 i = 0; i < 2; i++) {
-                    if (k + i < count) ids[(k + i) * 32] = alone[i] ? MSM_NONE : id[i];
-                    id[i] = next[i], next[i] = after[i];
+                if (__any_sync(0xffffffff, alone)) { // by whole warps, see warp.cuh
+                    add_alone(accumulators + (u64)k * 6 * PLANE, point_address(a, id), id >> 31, alone);
+                    if (alone) id = MSM_NONE;
                 }
-                slot = 2 * FORWARD_STAGE - slot;
+                ids[k * 32] = id;
+                id0 = id1, id1 = id2, id2 = id3, start3 = start4;
+                slot = slot == 2 * FORWARD_STAGE ? 0 : slot + FORWARD_STAGE;
+                ahead = ahead == 2 * FORWARD_STAGE ? 0 : ahead + FORWARD_STAGE;
             }
             copy_wait<0>();
         }
         __syncwarp();
-        // The reciprocals of both, first the one that the last number needs.
-        const fq both = fq_inv(fq_mul(run[0], run[1]));
-        fq inverse = fq_mul_lazy(both, count % 2 ? run[1] : run[0]);
-        fq other = fq_mul_lazy(both, count % 2 ? run[0] : run[1]);
+        fq inverse = fq_inv(fq_reduce_once(run));
         __threadfence_block();
         {
             const auto number = [&](u32 k) { return k < count ? ids[k * 32] : MSM_NONE; }; // k < 0 wraps around
@@ -255,8 +240,6 @@ FN void accumulate(const msm_accumulate_args& a)
                     planes_store(out, x3);
                     planes_store(out + 3 * PLANE, y3);
                 }
-                const fq swap = inverse;
-                inverse = other, other = swap;
                 id0 = id1, id1 = id2;
                 slot = BACKWARD_STAGE - slot;
             }

@@ -9,6 +9,8 @@ mod selection;
 
 use std::{marker::PhantomData, time::Duration};
 
+use rayon::prelude::*;
+
 pub use self::calls::{Base, Part, Query, Scalars, Witness};
 use super::{
     fold::DeviceCurve,
@@ -90,14 +92,14 @@ impl<C: DeviceCurve> Msm<C> {
     }
 
     /// The last call's sums, one a query: waits for the device to be done with that call, and folds its last few hundred
-    /// points on the CPU.
+    /// points on the CPU, on the current pool of rayon.
     ///
     /// # Errors
     /// What the driver reports, errors of the call's kernels included.
     pub fn sums(&mut self) -> Result<Vec<C::Projective>, CudaError> {
         self.done.wait()?;
-        let queries = 0..self.plan.request.queries.len();
-        Ok(queries.map(|query| C::fold(&self.sums, &self.plan.reduction.groups, query)).collect())
+        let (sums, groups) = (&*self.sums, &self.plan.reduction.groups);
+        Ok((0..self.plan.request.queries.len()).into_par_iter().map(|query| C::fold(sums, groups, query)).collect())
     }
 
     /// Marks the stages of the next call, whose times [`Self::stages`] then tells.
