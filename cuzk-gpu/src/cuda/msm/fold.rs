@@ -42,8 +42,8 @@ macro_rules! device_curve {
                     let mut sum = $point::default();
                     for (bytes, _) in run.iter() {
                         // SAFETY: the slice has four elements, which are plain numbers; the read need not be aligned.
-                        let [x, y, zz, zzz]: [$field; 4] =
-                            unsafe { bytes.as_ptr().cast::<[$field; 4]>().read_unaligned() };
+                        let coordinates = unsafe { bytes.as_ptr().cast::<[$field; 4]>().read_unaligned() };
+                        let [x, y, zz, zzz] = coordinates;
                         // With Z = ZZ as the denominator: x = X ZZ / Z^2, and y = Y ZZZ / Z^3 since ZZ^3 = ZZZ^2.
                         let mut point = $point { x, y, z: zz };
                         // SAFETY: references are valid pointers.

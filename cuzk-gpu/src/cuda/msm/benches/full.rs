@@ -5,7 +5,7 @@ use std::time::Instant;
 use rand_chacha::ChaCha8Rng;
 
 use super::{
-    inputs::{Points, scalar, scalars},
+    inputs::{self, Points},
     measure, request, row,
 };
 use crate::{
@@ -30,8 +30,8 @@ pub(super) fn full(
     let mut run = || {
         let stream = Stream::new(gpu)?;
         let points = Points::new(&stream, rng, n, tables)?;
-        let (host, words) = scalars(&stream, rng, n)?;
-        let expected = points.expected(n, |i| scalar(&host[i]));
+        let drawn = inputs::Scalars::new(&stream, rng, n)?;
+        let expected = points.expected(n, |i| drawn.get(i));
         let mut rows = Vec::new();
         for &(count, tables) in shapes {
             let Some(windows) = Windows::balanced(count, tables) else { continue };
@@ -45,7 +45,7 @@ pub(super) fn full(
             msm.fill_tables(&stream, base)?;
             stream.wait()?;
             let filled = begin.elapsed().as_secs_f64();
-            let scalars = Scalars { words: words.all().cast()?, len: n, montgomery: false };
+            let scalars = Scalars { words: drawn.device.all().cast()?, len: n, montgomery: false };
             let size = format!("2^{log}, {count}/{tables}");
             let goal = (tables > 1).then_some(goal);
             rows.push(measure(&mut msm, "msm full g1", (&size, n), goal, expected, |msm| {

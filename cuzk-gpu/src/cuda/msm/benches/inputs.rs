@@ -67,25 +67,28 @@ impl Points {
 }
 
 /// Random full scalars, on the host and on the device.
-pub(super) fn scalars(
-    stream: &Stream,
-    rng: &mut ChaCha8Rng,
-    n: usize,
-) -> Result<(Vec<[u64; 4]>, DeviceBuffer<[u64; 4]>), CudaError> {
-    let seed = rng.r#gen();
-    let mut scalars = vec![[0; 4]; n];
-    scalars.par_chunks_mut(FINE).enumerate().for_each(|(i, chunk)| {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        rng.set_stream(i as u64);
-        // Below r: its top word begins with 0x73ed.
-        chunk
-            .iter_mut()
-            .for_each(|s| *s = [rng.r#gen(), rng.r#gen(), rng.r#gen(), rng.gen_range(0..0x73ed_0000_0000_0000)]);
-    });
-    let device = DeviceBuffer::from_host(stream, &scalars, "a bench's scalars")?;
-    Ok((scalars, device))
+pub(super) struct Scalars {
+    pub(super) host: Vec<[u64; 4]>,
+    pub(super) device: DeviceBuffer<[u64; 4]>,
 }
 
-pub(super) fn scalar(words: &[u64; 4]) -> Scalar {
-    Scalar::from_u64s_le(words).unwrap_or(Scalar::ZERO)
+impl Scalars {
+    pub(super) fn new(stream: &Stream, rng: &mut ChaCha8Rng, n: usize) -> Result<Self, CudaError> {
+        let seed = rng.r#gen();
+        let mut host = vec![[0; 4]; n];
+        host.par_chunks_mut(FINE).enumerate().for_each(|(i, chunk)| {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            rng.set_stream(i as u64);
+            // Below r: its top word begins with 0x73ed.
+            let mut below_r = || [rng.r#gen(), rng.r#gen(), rng.r#gen(), rng.gen_range(0..0x73ed_0000_0000_0000)];
+            chunk.iter_mut().for_each(|s| *s = below_r());
+        });
+        let device = DeviceBuffer::from_host(stream, &host, "a bench's scalars")?;
+        Ok(Self { host, device })
+    }
+
+    /// Scalar number i.
+    pub(super) fn get(&self, i: usize) -> Scalar {
+        Scalar::from_u64s_le(&self.host[i]).unwrap_or(Scalar::ZERO)
+    }
 }

@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{
     chosen,
-    inputs::{Points, scalar, scalars},
+    inputs::{self, Points},
     measure, request,
 };
 use crate::{
@@ -67,11 +67,11 @@ pub(super) fn mixed(gpu: &Gpu, rng: &mut ChaCha8Rng, size: &str, n: usize) -> Re
         let sparse: Vec<u32> = (0..words).map(|i| rng.r#gen::<u32>() & rng.r#gen::<u32>() & inside(i)).collect();
         let count = |mask: &[u32]| mask.iter().map(|word| word.count_ones() as usize).sum::<usize>();
         let bit = |mask: &[u32], i: usize| mask[i / 32] >> (i % 32) & 1 == 1;
-        let (host, values) = scalars(&stream, rng, count(&full))?;
-        let mut next = host.iter();
+        let drawn = inputs::Scalars::new(&stream, rng, count(&full))?;
+        let mut next = 0..drawn.host.len();
         let all: Vec<Scalar> = (0..n)
             .map(|i| match bit(&full, i) {
-                true => next.next().map_or(Scalar::ZERO, scalar),
+                true => next.next().map_or(Scalar::ZERO, |i| drawn.get(i)),
                 false => Scalar::from(u64::from(bit(&ones, i))),
             })
             .collect();
@@ -83,7 +83,7 @@ pub(super) fn mixed(gpu: &Gpu, rng: &mut ChaCha8Rng, size: &str, n: usize) -> Re
         let upload = |words: &[u32]| DeviceBuffer::from_host(&stream, words, "a bench's bitmap");
         let (ones, full, dense_on, sparse_on) = (upload(&ones)?, upload(&full)?, upload(&dense)?, upload(&sparse)?);
         let lens = [n, count(&dense), count(&sparse)];
-        let sizes = lens.map(|points| Size { points, scalars: host.len(), bits: n });
+        let sizes = lens.map(|points| Size { points, scalars: drawn.host.len(), bits: n });
         let plan = chosen(request(gpu, sizes.to_vec()))?;
         let shape = format!("{size}, {}/1", plan.windows.count());
         let mut layout = Layout::new();
@@ -92,7 +92,7 @@ pub(super) fn mixed(gpu: &Gpu, rng: &mut ChaCha8Rng, size: &str, n: usize) -> Re
         let masks = [None, Some(dense_on.all()), Some(sparse_on.all())];
         let nothing = full.all().range(..0)?;
         let queries = [0, 1, 2].map(|i| Query { first: 0, len: lens[i], inputs: nothing, mask: masks[i] });
-        let values = values.all().cast()?;
+        let values = drawn.device.all().cast()?;
         let witness = Witness { ones: ones.all(), full: full.all(), values, first_value: 0, montgomery: false };
         msm.mixed(&stream, &arena, points.device.all(), &queries, witness)?;
         if msm.sums()? != expected {
