@@ -10,7 +10,9 @@ pub const MAX_LEVELS: usize = 8;
 /// The most passes of the sort of pairs (`SORT_MAX_PASSES`).
 pub const MAX_PASSES: usize = 4;
 /// Words of `msm_state`.
-pub const STATE_WORDS: usize = Word::LevelCut(MAX_LEVELS).place() + 1;
+pub const STATE_WORDS: usize = Word::LevelCut(MAX_LEVELS - 1).place() + 1;
+// As `msm_state` asserts.
+const _: () = assert!(STATE_WORDS == 49);
 /// Bytes of scratch that a lane needs for a segment: accumulator, product, point number.
 const SCRATCH: usize = 96 + 48 + 4;
 
