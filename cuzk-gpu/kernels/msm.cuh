@@ -27,10 +27,11 @@ struct msm_state {
     u32 passed; // sums that nobody needs
     u32 listed[MSM_MAX_QUERIES]; // full scalars of each query
     u32 ones[MSM_MAX_QUERIES]; // points that count once
-    u32 tickets[SORT_MAX_PASSES + MSM_MAX_LEVELS]; // of each pass of the sort, and of the sort of each level's segments
+    u32 tickets[SORT_MAX_PASSES + MSM_MAX_LEVELS]; // of the passes of the sort, and of the levels' sorts of segments
     msm_level before_levels; // cuts: the first level has segments
     msm_level levels[MSM_MAX_LEVELS];
 };
+static_assert(sizeof(msm_state) == 4 * 49, "its words have numbers in workspace.rs");
 
 // Arguments of the accumulation kernels. Segment g begins at the position starts[g] and takes every stride-th position from there (the second stride
 // if its start says so); a position is a number in `index`, or without an index that of a point. `longer` tells how many

@@ -3,8 +3,9 @@
 // Each segment has one affine accumulator, and step s adds the segment's point number s to it. A lane owns K segments and
 // adds to all of them at once, so that one reciprocal serves K additions (Montgomery's trick): a forward pass multiplies
 // the differences x2 - x1 up and keeps the products, a backward pass turns them into the reciprocals one by one. An
-// addition is 5 products and a square, and a 1/K-th of a reciprocal (35 products). Segments are dealt to the warps in
-// order of length, longest first, so that all finish together; warps never wait for each other.
+// addition is 5 products and a square, and a 1/K-th of a reciprocal (35 products). Factors are below 2p, what is kept in
+// memory below p. Segments are dealt to the warps in order of length, longest first, so that all finish together; warps
+// never wait for each other.
 //
 // Memory: 148 bytes of scratch a segment (accumulator 96, product 48, point number 4), written and read by its own lane
 // only, in planes of 16 bytes a lane. An addition moves about 600 bytes. What the arithmetic reads is copied to shared
@@ -56,6 +57,17 @@ FN void planes_store(char* to, const fq& a)
         w.x = a.v[4 * i], w.y = a.v[4 * i + 1], w.z = a.v[4 * i + 2], w.w = a.v[4 * i + 3];
         *(uint4*)(to + i * PLANE) = w;
     }
+}
+
+// -a in 1..=p, or a if not `negate`. A factor need not be below p.
+FN fq negate_lazily(const fq& a, bool negate)
+{
+    fq r;
+    r.v[0] = sub_cc(FQ_P[0], a.v[0]);
+    UNROLL for (int i = 1; i < FQ_WORDS - 1; i++) r.v[i] = subc_cc(FQ_P[i], a.v[i]);
+    r.v[FQ_WORDS - 1] = subc(FQ_P[FQ_WORDS - 1], a.v[FQ_WORDS - 1]);
+    UNROLL for (int i = 0; i < FQ_WORDS; i++) r.v[i] = negate ? r.v[i] : a.v[i];
+    return r;
 }
 
 // accumulator + point where a slope needs no difference: the accumulator is the identity, or both have the same x. Nothing
@@ -176,7 +188,7 @@ FN void accumulate(const msm_accumulate_args& a)
                         alone = true;
                     } else {
                         planes_store(products + (u64)k * 3 * PLANE, run);
-                        run = fq_mul(run, d);
+                        run = fq_mul_lazy(run, d);
                     }
                 }
                 if (__any_sync(0xffffffff, alone)) { // by whole warps, see warp.cuh
@@ -191,7 +203,7 @@ FN void accumulate(const msm_accumulate_args& a)
             copy_wait<0>();
         }
         __syncwarp();
-        fq inverse = fq_inv(run);
+        fq inverse = fq_inv(fq_reduce_once(run));
         __threadfence_block();
         {
             const auto number = [&](u32 k) { return k < count ? ids[k * 32] : MSM_NONE; }; // k < 0 wraps around
@@ -217,13 +229,13 @@ FN void accumulate(const msm_accumulate_args& a)
                     const char* in = ring + slot;
                     const fq x1 = planes_load(in + 6 * PLANE), x2 = planes_load(in);
                     const fq d = fq_sub(x2, x1);
-                    const fq reciprocal = fq_mul(inverse, planes_load(in + 12 * PLANE));
-                    inverse = fq_mul(inverse, d);
+                    const fq reciprocal = fq_mul_lazy(inverse, planes_load(in + 12 * PLANE));
+                    inverse = fq_mul_lazy(inverse, d);
                     const fq y1 = planes_load(in + 9 * PLANE);
-                    const fq y2 = fq_cneg(planes_load(in + 3 * PLANE), id0 >> 31);
-                    const fq slope = fq_mul(fq_sub(y2, y1), reciprocal);
+                    const fq y2 = negate_lazily(planes_load(in + 3 * PLANE), id0 >> 31);
+                    const fq slope = fq_mul_lazy(fq_sub(y2, y1), reciprocal);
                     const fq x3 = fq_sub(fq_sub(fq_sqr(slope), x1), x2);
-                    const fq y3 = fq_sub(fq_mul(slope, fq_sub(x1, x3)), y1);
+                    const fq y3 = fq_sub(fq_reduce_once(fq_mul_lazy(slope, fq_sub(x1, x3))), y1);
                     char* out = accumulators + (u64)k * 6 * PLANE;
                     planes_store(out, x3);
                     planes_store(out + 3 * PLANE, y3);

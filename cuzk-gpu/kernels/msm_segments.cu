@@ -113,7 +113,8 @@ extern "C" __global__ void __launch_bounds__(1024)
 
 // first_segment[b] for b in 0..=buckets, from the sums of the tiles, if the level cuts.
 extern "C" __global__ void __launch_bounds__(SCAN_THREADS)
-    msm_place_segments(const u32* start, u32 buckets, u32 cap, const u32* tile_sums, const msm_level* level, u32* first_segment)
+    msm_place_segments(const u32* start, u32 buckets, u32 cap, const u32* tile_sums, const msm_level* level,
+                       u32* first_segment)
 {
     if (!level->cut) return;
     __shared__ u32 scratch[SCAN_THREADS / 32];

@@ -48,6 +48,8 @@ extern "C" __global__ void __launch_bounds__(SELECT_THREADS)
                     u32 first_point, u32 first_value, u32 most, u32* point_list, u32* value_list)
 {
     __shared__ u32 scratch[3][SELECT_THREADS / 32];
+    // Points are listed through shared memory, so that neighbouring lanes write neighbouring words.
+    __shared__ u32 stage[32 * SELECT_THREADS];
     u32 point = first_point + in_mask[blockIdx.x], value = first_value + in_set[blockIdx.x], place = in_both[blockIdx.x];
     for (u32 i = 0; i < SELECT_ITEMS; i++) {
         const select_word w = select_load(mask, set, blockIdx.x * SELECT_TILE + i * SELECT_THREADS + threadIdx.x, words);
@@ -56,19 +58,20 @@ extern "C" __global__ void __launch_bounds__(SELECT_THREADS)
         const u32 pairs = __popc(both);
         const u32 point_before = block_exclusive_sum<SELECT_THREADS>(masks, scratch[0]);
         const u32 value_before = block_exclusive_sum<SELECT_THREADS>(sets, scratch[1]);
-        u32 at = place + block_exclusive_sum<SELECT_THREADS>(pairs, scratch[2]);
+        u32 at = block_exclusive_sum<SELECT_THREADS>(pairs, scratch[2]);
         while (both) {
             const u32 below = (both & -both) - 1;
             both &= both - 1;
-            if (at >= most) break;
-            point_list[at] = point + point_before + __popc(w.mask & below);
-            if (value_list) value_list[at] = value + value_before + __popc(w.set & below);
+            stage[at] = point + point_before + __popc(w.mask & below);
+            if (value_list && place + at < most) value_list[place + at] = value + value_before + __popc(w.set & below);
             at++;
         }
         __shared__ u32 tile[3];
         if (threadIdx.x == SELECT_THREADS - 1)
-            tile[0] = point_before + masks, tile[1] = value_before + sets, tile[2] = at - place;
+            tile[0] = point_before + masks, tile[1] = value_before + sets, tile[2] = at;
         __syncthreads();
+        const u32 room = most - min(place, most);
+        for (u32 j = threadIdx.x; j < min(tile[2], room); j += SELECT_THREADS) point_list[place + j] = stage[j];
         point += tile[0], value += tile[1], place += tile[2];
         __syncthreads();
     }

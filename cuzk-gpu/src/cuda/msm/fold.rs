@@ -7,6 +7,7 @@ use blst::{
 use blstrs::{G1Projective, G2Projective};
 
 use group::Group as _;
+use rayon::prelude::*;
 
 use super::reduction::Group;
 use crate::arith::{Curve, G1, G2};
@@ -30,37 +31,45 @@ macro_rules! device_curve {
 
             fn fold(sums: &[u8], groups: &[Group], query: usize) -> $Projective {
                 assert_eq!(sums.len(), groups.len() * 2 * $bytes, "one XYZZ point a group");
-                let mut bits: Vec<$point> = Vec::new();
-                let mut add = |bit: usize, point: &$point| {
-                    if bits.len() <= bit {
-                        bits.resize(bit + 1, $point::default());
-                    }
+                let all: Vec<_> = sums.chunks_exact(2 * $bytes).zip(groups).filter(|(_, g)| g.query == query).collect();
+                // Parts of a sum stand next to each other.
+                let runs: Vec<_> = all.chunk_by(|a, b| a.1.weight == b.1.weight).collect();
+                let add = |sum: &mut $point, point: &$point| {
                     // SAFETY: references are valid pointers; blst allows the result in place of an operand.
-                    unsafe { $add(&mut bits[bit], &bits[bit], point) };
+                    unsafe { $add(sum, sum, point) };
                 };
-                let all = sums.chunks_exact(2 * $bytes).zip(groups);
-                for (bytes, group) in all.filter(|(_, group)| group.query == query) {
-                    // SAFETY: the slice has four elements, which are plain numbers; the read need not be aligned.
-                    let [x, y, zz, zzz]: [$field; 4] = unsafe { bytes.as_ptr().cast::<[$field; 4]>().read_unaligned() };
-                    // With Z = ZZ as the denominator: x = X ZZ / Z^2, and y = Y ZZZ / Z^3 since ZZ^3 = ZZZ^2.
-                    let mut point = $point { x, y, z: zz };
-                    // SAFETY: references are valid pointers.
-                    unsafe {
-                        $mul(&mut point.x, &x, &zz);
-                        $mul(&mut point.y, &y, &zzz);
+                let run_sum = |run: &&[(&[u8], &Group)]| {
+                    let mut sum = $point::default();
+                    for (bytes, _) in run.iter() {
+                        // SAFETY: the slice has four elements, which are plain numbers; the read need not be aligned.
+                        let coordinates = unsafe { bytes.as_ptr().cast::<[$field; 4]>().read_unaligned() };
+                        let [x, y, zz, zzz] = coordinates;
+                        // With Z = ZZ as the denominator: x = X ZZ / Z^2, and y = Y ZZZ / Z^3 since ZZ^3 = ZZZ^2.
+                        let mut point = $point { x, y, z: zz };
+                        // SAFETY: references are valid pointers.
+                        unsafe {
+                            $mul(&mut point.x, &x, &zz);
+                            $mul(&mut point.y, &y, &zzz);
+                        }
+                        add(&mut sum, &point);
                     }
-                    let factor = group.weight.factor;
-                    for bit in (0..u32::BITS).filter(|bit| factor >> bit & 1 == 1) {
-                        add((group.weight.shift + bit) as usize, &point);
+                    (sum, run[0].1.weight)
+                };
+                let mut bits: Vec<$point> = Vec::new();
+                for (sum, weight) in runs.par_iter().map(run_sum).collect::<Vec<_>>() {
+                    for bit in (0..u32::BITS).filter(|bit| weight.factor >> bit & 1 == 1) {
+                        let bit = (weight.shift + bit) as usize;
+                        if bits.len() <= bit {
+                            bits.resize(bit + 1, $point::default());
+                        }
+                        add(&mut bits[bit], &sum);
                     }
                 }
                 let mut total = $point::default();
                 for point in bits.iter().rev() {
                     // SAFETY: references are valid pointers; blst allows the result in place of an operand.
-                    unsafe {
-                        $double(&mut total, &total);
-                        $add(&mut total, &total, point);
-                    }
+                    unsafe { $double(&mut total, &total) };
+                    add(&mut total, point);
                 }
                 let mut sum = $Projective::identity();
                 *sum.as_mut() = total;

@@ -13,6 +13,8 @@ pub const MAX_LENGTH: u32 = 255;
 pub const MAX_ENTRIES: usize = (1 << 31) - 1;
 /// Segments that keep every lane busy with enough additions for a reciprocal: about 70 a lane of an H200.
 const ENOUGH_SEGMENTS: usize = 2_400_000;
+/// Dealt segments whose sums are few enough for groups.
+const CHEAP_SEGMENTS: usize = 1 << 18;
 /// Pairs of a tile of the sort (`SORT_TILE`).
 pub const SORT_TILE: usize = 8192;
 /// Buckets of a tile of the scan of segments, words of a tile of the selection (`SCAN_TILE`, `SELECT_TILE`).
@@ -100,7 +102,8 @@ impl Plan {
             used - len
         };
         let (mut sets, mut runs) = (Vec::new(), Vec::new());
-        for query in 0..queries {
+        // Without full scalars there are no buckets.
+        for query in 0..if pairs > 0 { queries } else { 0 } {
             sets.extend(windows.sets().map(|(len, shift)| Set { query, source: take(len), len, shift, base: shift }));
         }
         for (query, &dealt) in dealt.iter().enumerate().filter(|(_, dealt)| **dealt > 0) {
@@ -118,9 +121,9 @@ impl Plan {
         scalars(&self.request) * self.windows.count()
     }
 
-    /// Buckets of all queries.
+    /// Buckets of all queries; none without full scalars.
     pub fn buckets(&self) -> usize {
-        self.request.queries.len() * self.windows.buckets()
+        if self.pairs() > 0 { self.request.queries.len() * self.windows.buckets() } else { 0 }
     }
 
     /// Passes of the sort over all keys.
@@ -128,9 +131,10 @@ impl Plan {
         passes(self.buckets())
     }
 
-    /// The most segments that the buckets are cut into.
-    pub fn max_segments(&self) -> usize {
-        self.buckets() + self.pairs() / self.cap as usize
+    /// The most segments that a level has: the buckets are cut, then the parts of each bucket.
+    pub fn max_segments(&self, level: usize) -> usize {
+        let parts = self.pairs() / self.cap as usize;
+        self.buckets() + if level == 0 { parts } else { parts / MAX_LENGTH as usize }
     }
 
     /// Levels that parts of buckets may need to become sums of buckets: on the last one no bucket is longer than the cap,
@@ -177,16 +181,17 @@ fn scalars(request: &Request) -> usize {
 }
 
 /// Segments for a query's ones: a power of two, so that it can be halved; about twelve points to a segment if half of the
-/// bits are ones.
+/// bits are ones. Few bits get shorter segments, so that a reciprocal serves more than a few: up to [`CHEAP_SEGMENTS`] they
+/// are added up by groups, without a step.
 fn dealt(size: &Size) -> usize {
     match size.bits.min(size.points) {
         0 => 0,
-        bits => 1 << (bits / 24).max(1).ilog2(),
+        bits => 1 << (bits / 24).max(CHEAP_SEGMENTS.min(bits / 8)).max(1).ilog2(),
     }
 }
 
 fn passes(buckets: usize) -> u32 {
-    (usize::BITS - (buckets - 1).leading_zeros()).div_ceil(8).max(1)
+    (usize::BITS - buckets.saturating_sub(1).leading_zeros()).div_ceil(8).max(1)
 }
 
 /// Seconds on an H200, to choose between windows: rates as measured there.

@@ -1,6 +1,6 @@
 //! Where a plan's buffers are in an arena. Pure.
 
-use super::plan::{ACCUMULATE_BLOCKS, ACCUMULATE_WARPS, MAX_LENGTH, Plan, SCAN_TILE, SORT_TILE};
+use super::plan::{ACCUMULATE_BLOCKS, ACCUMULATE_WARPS, Plan, SCAN_TILE, SORT_TILE};
 use crate::cuda::arena::{Layout, Region};
 
 /// The most queries of a call (`MSM_MAX_QUERIES`).
@@ -10,7 +10,9 @@ pub const MAX_LEVELS: usize = 8;
 /// The most passes of the sort of pairs (`SORT_MAX_PASSES`).
 pub const MAX_PASSES: usize = 4;
 /// Words of `msm_state`.
-pub const STATE_WORDS: usize = Word::LevelCut(MAX_LEVELS).place() + 1;
+pub const STATE_WORDS: usize = Word::LevelCut(MAX_LEVELS - 1).place() + 1;
+// As `msm_state` asserts.
+const _: () = assert!(STATE_WORDS == 49);
 /// Bytes of scratch that a lane needs for a segment: accumulator, product, point number.
 const SCRATCH: usize = 96 + 48 + 4;
 
@@ -94,7 +96,7 @@ impl Workspace {
     pub(super) fn new(plan: &Plan, layout: &mut Layout) -> Self {
         let (request, pairs, buckets) = (&plan.request, plan.pairs(), plan.buckets());
         let point = request.point_bytes;
-        let segments = plan.max_segments();
+        let segments = plan.max_segments(0);
         let steps = plan.reduction.steps.iter().map(|step| step.segments as usize).max().unwrap_or(0);
         let dealt = plan.dealt.iter().copied().max().unwrap_or(0);
         let widest = segments.max(steps).max(dealt).max(buckets);
@@ -121,7 +123,7 @@ impl Workspace {
         let scratch = adding.add(if point == 96 { scratch(plan, widest) } else { 0 });
         // No level cuts if no bucket can be so long.
         let first = if plan.levels() > 1 { segments } else { 0 };
-        let second = if plan.levels() > 2 { buckets + segments / MAX_LENGTH as usize } else { 0 };
+        let second = if plan.levels() > 2 { plan.max_segments(1) } else { 0 };
         let parts = [adding.add(first * point), adding.add(second * point)];
         *layout = sorting.overlay(adding);
         Self {

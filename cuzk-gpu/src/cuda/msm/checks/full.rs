@@ -11,7 +11,7 @@ use crate::{
     arith::G1,
     cuda::{
         Arena, CudaError, DeviceBuffer, Gpu, Layout, PinnedBuffer, Stream,
-        msm::{Base, DeviceCurve, Msm, Plan, Request, Scalars, Size, Windows, plan::MAX_LENGTH},
+        msm::{Base, DeviceCurve, Msm, Part, Plan, Request, Scalars, Size, Windows, plan::MAX_LENGTH},
     },
 };
 
@@ -149,9 +149,10 @@ pub(super) fn again(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Outcome {
     }
 }
 
-/// Points in host memory, in parts, the last one shorter; plain scalars.
+/// Points in parts, of different sizes, some in host memory; plain scalars.
 pub(super) fn streamed(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Outcome {
-    let (part, n) = (1000, 4321);
+    let lens = [300, 1000, 1, 1000, 999, 1000, 21];
+    let n = lens.iter().sum();
     let points = random_points::<G1>(rng, n);
     let scalars: Vec<Scalar> = (0..n).map(|_| Scalar::random(&mut *rng)).collect();
     let plain: Vec<u32> = scalars
@@ -161,25 +162,39 @@ pub(super) fn streamed(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Outcome {
             std::array::from_fn::<u32, 8, _>(|i| u32::from_le_bytes([0, 1, 2, 3].map(|b| bytes[4 * i + b])))
         })
         .collect();
-    let run = || {
+    let run = |on_device: [bool; 7]| {
         let streams = [Stream::new(gpu)?, Stream::new(gpu)?];
-        let plan = Plan::choose(Request { streamed: true, ..request::<G1>(gpu, part) });
+        let most = 1000;
+        let plan = Plan::choose(Request { streamed: true, ..request::<G1>(gpu, most) });
         let plan = plan.ok_or_else(|| CudaError::NoDevice("no plan".to_owned()))?;
         let mut layout = Layout::new();
         let mut msm = Msm::<G1>::new(&streams[0], plan, &mut layout)?;
-        let buffers = [layout.add::<u8>(part * 96), layout.add::<u8>(part * 96)];
+        let buffers = [layout.add::<u8>(most * 96), layout.add::<u8>(most * 96)];
         let arena = Arena::new(gpu, &layout, "a check's workspace")?;
         let mut pinned = PinnedBuffer::new(gpu, n * 96, "a check's points")?;
         pinned.copy_from_slice(&bytes::<G1>(&points));
+        let resident = DeviceBuffer::from_host(&streams[0], &pinned, "a check's points")?;
         let words = DeviceBuffer::from_host(&streams[0], &plain, "a check's scalars")?;
         let scalars = Scalars { words: words.all(), len: n, montgomery: false };
         let buffers = [arena.slice(buffers[0])?, arena.slice(buffers[1])?];
-        // SAFETY: the points stay until the sums are there.
-        unsafe { msm.streamed([&streams[0], &streams[1]], &arena, buffers, &pinned, scalars)? };
+        let mut first = 0;
+        let mut parts = Vec::new();
+        for (len, on_device) in lens.iter().zip(on_device) {
+            let range = 96 * first..96 * (first + len);
+            parts.push(if on_device { Part::Device(resident.all().range(range)?) } else { Part::Host(&pinned[range]) });
+            first += len;
+        }
+        for _ in 0..2 {
+            // SAFETY: the points are pinned, and stay until the sums are there.
+            unsafe { msm.streamed([&streams[0], &streams[1]], &arena, buffers, &parts, scalars)? };
+        }
         Ok::<_, CudaError>(msm.sums()?[0])
     };
-    match run().map_err(|e| e.to_string())? == expected::<G1>(&points, &scalars) {
-        true => Ok(()),
-        false => Err(format!("{n} points in parts of {part}: a wrong sum")),
+    let expected = expected::<G1>(&points, &scalars);
+    for on_device in [[false; 7], [true; 7], [true, true, false, false, false, true, false]] {
+        if run(on_device).map_err(|e| e.to_string())? != expected {
+            return Err(format!("parts of {lens:?} points, on the device: {on_device:?}: a wrong sum"));
+        }
     }
+    Ok(())
 }

@@ -50,43 +50,43 @@ impl<C: DeviceCurve> Msm<C> {
         Ok([call.arena.slice(keys)?, call.arena.slice(values)?])
     }
 
-    /// Sums of all buckets, to the pool from point `target` on.
-    pub(super) fn sort_and_add(
-        &mut self,
-        call: &Call<'_>,
-        points: DeviceSlice<'_, u8>,
-        target: usize,
-    ) -> Result<(), CudaError> {
+    /// Sorts the pairs by bucket, and finds where each bucket begins.
+    pub(super) fn sort(&mut self, call: &Call<'_>) -> Result<(), CudaError> {
         let Call { stream, arena } = *call;
         let (pairs, passes) = (self.plan.pairs(), self.plan.passes());
-        let pool = arena.slice(self.workspace.pool)?.range(target * C::POINT_BYTES..)?;
         let counts = arena.slice(self.workspace.counts)?;
         let count = self.word(arena, Word::Pairs)?;
-        let [keys, values] = self.ends(call, passes)?;
-        let start = arena.slice(self.workspace.bounds[0])?;
         // SAFETY: the pairs are not more than planned for, and their buffers have that size.
         unsafe {
             self.kernels.sort_scan.launch(stream, Grid::new(passes, 256), &Args::new().slice(counts))?;
             for pass in 0..passes {
-                self.kernels.sort_pass(
-                    stream,
-                    SortPass {
-                        from: self.ends(call, pass)?,
-                        to: self.ends(call, pass + 1)?,
-                        most: pairs,
-                        count,
-                        pass,
-                        first: counts.range(256 * pass as usize..)?,
-                        status: arena.slice(self.workspace.status)?,
-                        ticket: self.word(arena, Word::Ticket(pass as usize))?,
-                    },
-                )?;
+                let pass = SortPass {
+                    from: self.ends(call, pass)?,
+                    to: self.ends(call, pass + 1)?,
+                    most: pairs,
+                    count,
+                    pass,
+                    first: counts.range(256 * pass as usize..)?,
+                    status: arena.slice(self.workspace.status)?,
+                    ticket: self.word(arena, Word::Ticket(pass as usize))?,
+                };
+                self.kernels.sort_pass(stream, pass)?;
             }
             self.mark(call, "sort")?;
-            let args = Args::new().slice(keys).value(count).value(self.plan.buckets() as u32).slice(start);
-            self.kernels.bounds.launch(stream, Grid::cover(pairs + 1, 256), &args)?;
+            let start = arena.slice(self.workspace.bounds[0])?;
+            let args = Args::new().slice(arena.slice(self.workspace.sorted[0])?).value(count);
+            let args = args.value(self.plan.buckets() as u32).slice(start);
+            self.kernels.bounds.launch(stream, Grid::cover(pairs + 1, 256), &args)
         }
-        let mut input = Input { points: points.address(), index: values.address(), start };
+    }
+
+    /// Sums of all buckets, to the pool from point `target` on.
+    pub(super) fn add(&mut self, call: &Call<'_>, points: DeviceSlice<'_, u8>, target: usize) -> Result<(), CudaError> {
+        let arena = call.arena;
+        let pool = arena.slice(self.workspace.pool)?.range(target * C::POINT_BYTES..)?;
+        let start = arena.slice(self.workspace.bounds[0])?;
+        let index = arena.slice(self.workspace.sorted[1])?.address();
+        let mut input = Input { points: points.address(), index, start };
         for level in 0..self.plan.levels() {
             self.add_up(call, input, level, pool)?;
             // What was cut is added up again, part by part.
@@ -111,9 +111,7 @@ impl<C: DeviceCurve> Msm<C> {
         let Call { stream, arena } = *call;
         let buckets = self.plan.buckets();
         let cap = if level == 0 { self.plan.cap } else { plan::MAX_LENGTH };
-        // A later level has the parts of the one before.
-        let most =
-            if level == 0 { self.plan.max_segments() } else { buckets + self.plan.max_segments() / cap as usize };
+        let most = self.plan.max_segments(level);
         let tiles = arena.slice(self.workspace.tiles[0])?.range(..buckets.div_ceil(plan::SCAN_TILE))?;
         let state = self.word(arena, Word::Level(level))?;
         let count = self.word(arena, Word::LevelSegments(level))?;

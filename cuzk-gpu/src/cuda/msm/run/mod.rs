@@ -9,7 +9,9 @@ mod selection;
 
 use std::{marker::PhantomData, time::Duration};
 
-pub use self::calls::{Base, Query, Scalars, Witness};
+use rayon::prelude::*;
+
+pub use self::calls::{Base, Part, Query, Scalars, Witness};
 use super::{
     fold::DeviceCurve,
     kernels::{Accumulation, Kernels},
@@ -59,7 +61,7 @@ struct Call<'a> {
 impl<C: DeviceCurve> Unfolded<C> {
     /// The sums, one a query.
     pub fn fold(&self) -> Vec<C::Projective> {
-        (0..self.queries).map(|query| C::fold(&self.sums, &self.groups, query)).collect()
+        (0..self.queries).into_par_iter().map(|query| C::fold(&self.sums, &self.groups, query)).collect()
     }
 }
 
@@ -106,7 +108,7 @@ impl<C: DeviceCurve> Msm<C> {
     }
 
     /// The last call's sums, one a query: waits for the device to be done with that call, and folds its last few hundred
-    /// points on the CPU.
+    /// points on the CPU, on the current pool of rayon.
     ///
     /// # Errors
     /// What the driver reports, errors of the call's kernels included.
@@ -180,6 +182,9 @@ impl<C: DeviceCurve> Msm<C> {
             self.accumulate(stream, accumulation, step.segments as usize)?;
         }
         self.mark(call, "reduction")?;
+        if self.plan.reduction.groups.is_empty() {
+            return self.done.record(stream);
+        }
         let sums = arena.slice(self.workspace.sums)?;
         // SAFETY: the groups are inside of the pool by the plan, and `sums` has a place for each.
         unsafe { self.kernels.group_sums::<C>(stream, pool, self.groups.all(), sums)? };

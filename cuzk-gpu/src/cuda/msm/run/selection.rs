@@ -34,6 +34,9 @@ impl<C: DeviceCurve> Msm<C> {
             let what = format!("query {number}: up to {listed} values, {inputs} of them inputs, {} points", query.len);
             return self.misuse(stream.gpu(), what);
         }
+        if listed == 0 {
+            return Ok(());
+        }
         let [_, points, values] = self.workspace.lists.map(|list| arena.slice(list));
         let (points, values) = (points?.range(..listed)?, values?.range(..listed)?);
         if inputs > 0 {
