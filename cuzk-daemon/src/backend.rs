@@ -37,9 +37,9 @@ pub fn open(config: &Config, plan: &Plan) -> Result<Arc<PorepProving>, Failure> 
         arithmetic: Backend::current(),
         check: config.synthesis.check,
         circuit_cache: cache_folder(),
-        host_memory_bytes: plan.memory_budget,
+        host_memory_bytes: plan.memory.total(),
         synthesis: compute.clone(),
-        prover: Pools { kernels: compute, finish: pool("finish", plan.gpu_threads)? },
+        prover: Pools { kernels: compute, finish: pool("finish", plan.finish_threads)? },
     };
     Ok(Arc::new(PorepProving::new(library, settings)))
 }

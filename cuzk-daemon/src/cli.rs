@@ -52,6 +52,11 @@ pub enum Command {
     /// consistent. It PROVES NOTHING ABOUT STORAGE, and no network accepts its proof. Equal options give equal files. For
     /// 32GiB it takes about a second of one core, 20 MB of memory and 52 MB of disk.
     GenC1(GenC1Args),
+    /// Simulate the engine on a machine that you describe, and print throughput and GPU use.
+    ///
+    /// The scheduler is the daemon's own, with a virtual clock; what a partition costs goes in. It tells what more cores,
+    /// more memory or more workers a device would bring.
+    Simulate(SimulateArgs),
     /// Compile GPU kernels ahead of time.
     #[command(subcommand)]
     Kernels(KernelsCommand),
@@ -125,6 +130,47 @@ pub struct ProveArgs {
     /// Do not report progress.
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// Options of `simulate`.
+#[derive(Args, Debug)]
+pub struct SimulateArgs {
+    /// GPUs.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub devices: u32,
+    /// CPU cores.
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub cores: u32,
+    /// Host memory for everything.
+    #[arg(long, default_value = "16GiB")]
+    pub memory: ByteSize,
+    /// Partitions worked on at once for each GPU.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub workers: u32,
+    /// Seconds of kernels of one partition of a 32 GiB sector.
+    #[arg(long, default_value_t = 0.75)]
+    pub kernels: f64,
+    /// Seconds of one core for one witness.
+    #[arg(long, default_value_t = 0.2)]
+    pub synthesis: f64,
+    /// Core seconds of one b_g2 and epilogue; 0 where they run on the GPU.
+    #[arg(long, default_value_t = 4.0)]
+    pub finish: f64,
+    /// The public daemon on its published machine instead (96 cores, 16 GB card), with so many workers a device.
+    #[arg(long)]
+    pub published: bool,
+    /// Proofs of 32 GiB sectors to simulate.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub proofs: u32,
+    /// A file of arrivals instead: a line a job, "SECONDS CIRCUIT [PRIORITY]".
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// Share of partitions that fail at their device, from 0 to 1.
+    #[arg(long, default_value_t = 0.0)]
+    pub faults: f64,
+    /// Seed of the faults.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
 }
 
 /// Options of `status`.

@@ -9,11 +9,13 @@ use cuzk_gpu::{
     cpu::{Cpu, Pools},
     device::Device,
     params::{Library, ParamError, Provenance},
-    prover::{Blinding, Partition},
+    prover::{Blinding, Partition, ProveError},
     srs::{self, Srs},
     timing::Timings,
 };
-use cuzk_server::{DeviceInfo, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, Refusal};
+use cuzk_server::{
+    Attempt, DeviceInfo, ParamsSize, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, ProvingError, Refusal,
+};
 use cuzk_synth::{
     circuit::{CircuitId, CircuitKind},
     error::InputError,
@@ -104,7 +106,7 @@ impl PorepProving {
         r1cs::open_or_record(circuit, &r1cs::cache_path(cache, circuit), recording).map_err(|e| e.to_string())
     }
 
-    fn load_here(&self, circuit: CircuitId) -> Result<(Params, u64), String> {
+    fn load_here(&self, circuit: CircuitId) -> Result<(Params, ParamsSize), String> {
         // The native witness is compared with the circuit now, so that no job waits for that. If they differ, the log has
         // a warning, and witnesses take longer.
         let (params, native) = rayon::join(|| self.read_params(circuit), || porep::is_native(circuit));
@@ -112,13 +114,14 @@ impl PorepProving {
         params
     }
 
-    fn read_params(&self, circuit: CircuitId) -> Result<(Params, u64), String> {
+    fn read_params(&self, circuit: CircuitId) -> Result<(Params, ParamsSize), String> {
         let r1cs = self.r1cs(circuit)?;
         let found = self.library.find(circuit).map_err(|e| e.to_string())?;
         srs::check_layout(&found.files.params).map_err(|e| e.to_string())?.fits(&r1cs)?;
         let srs = self.library.load(circuit, self.settings.arithmetic).map_err(|e| e.to_string())?;
         let bytes = srs.bytes(self.settings.arithmetic) + r1cs.bytes();
-        Ok((Params { srs, r1cs: Arc::new(r1cs) }, bytes))
+        let size = ParamsSize { bytes, host_bytes: host_bytes(srs.h.len() as u64) };
+        Ok((Params { srs, r1cs: Arc::new(r1cs) }, size))
     }
 
     /// Names the constraint that a witness does not satisfy.
@@ -198,12 +201,19 @@ impl Proving for PorepProving {
             .collect()
     }
 
-    fn load_params(&self, circuit: CircuitId) -> Result<(Params, u64), String> {
+    fn params_bytes(&self, circuit: CircuitId) -> u64 {
+        let layout = self.library.find(circuit).ok().and_then(|found| srs::check_layout(&found.files.params).ok());
+        layout.map_or(0, |layout| host_bytes(layout.sections[1].points))
+    }
+
+    fn load_params(&self, circuit: CircuitId) -> Result<(Params, ParamsSize), String> {
         self.settings.synthesis.install(|| self.load_here(circuit))
     }
 
-    fn synthesize(&self, task: &Admitted, partition: usize) -> Result<Witness, String> {
-        let witness = self.settings.synthesis.install(|| task.porep.witness(partition)).map_err(|e| e.to_string())?;
+    fn synthesize(&self, task: &Admitted, partition: usize, attempt: &Attempt) -> Result<Witness, ProvingError> {
+        attempt.go_on()?;
+        let witness = self.settings.synthesis.install(|| task.porep.witness(partition));
+        let witness = witness.map_err(|e| ProvingError::Input(e.to_string()))?;
         Ok(Witness { circuit: task.porep.circuit(), values: witness })
     }
 
@@ -216,21 +226,27 @@ impl Proving for PorepProving {
             memory_free_bytes: self.settings.host_memory_bytes,
             // A second worker would only take cores from the first: here "device" and "CPU tail" are the same cores.
             workers: Some(1),
+            express: false,
         }]
     }
 
-    fn prove(&self, _: usize, params: &Params, witness: Witness) -> Result<Proved, String> {
+    fn prove(&self, _: usize, params: &Params, witness: Witness, attempt: &Attempt) -> Result<Proved, ProvingError> {
         let Witness { circuit, values } = witness;
         let check = || params.r1cs.first_unsatisfied(&values, self.settings.check);
         if let Some(constraint) = self.settings.synthesis.install(check) {
-            return Err(Self::unsatisfied(circuit, constraint));
+            return Err(ProvingError::Input(Self::unsatisfied(circuit, constraint)));
         }
+        attempt.go_on()?;
         let partition = Partition { r1cs: params.r1cs.clone(), witness: values };
-        let (proof, timings) =
-            self.cpu.prove(&params.srs, partition, Blinding::random(OsRng)).map_err(|e| e.to_string())?;
+        let proved = self.cpu.prove(&params.srs, partition, Blinding::random(OsRng));
+        let (proof, timings) = proved.map_err(|error| match error {
+            ProveError::Input(reason) => ProvingError::Input(reason),
+            error => ProvingError::Device(error.to_string()),
+        })?;
         let mut bytes = Vec::new();
-        proof.write(&mut bytes).map_err(|e| e.to_string())?;
-        let proof = PartitionProof::try_from(bytes).map_err(|bytes| format!("a proof of {} bytes", bytes.len()))?;
+        proof.write(&mut bytes).map_err(|e| ProvingError::Device(e.to_string()))?;
+        let proof = PartitionProof::try_from(bytes)
+            .map_err(|bytes| ProvingError::Device(format!("a proof of {} bytes", bytes.len())))?;
         Ok(Proved { proof, timings: phase_timings(&timings) })
     }
 
@@ -254,6 +270,12 @@ impl Proving for PorepProving {
     fn verify_whole(&self, task: &Admitted, params: &Params, proof: &[u8]) -> Result<bool, String> {
         task.porep.verify_seal(key(params), proof).map_err(|e| e.to_string())
     }
+}
+
+/// Host memory of parameters on the CPU: the points of `h`, of two coordinates of 64 bytes in the wider arithmetic. The
+/// others and the constraint system are mapped.
+fn host_bytes(h_points: u64) -> u64 {
+    128 * h_points
 }
 
 fn key(params: &Params) -> &PreparedVerifyingKey<Bls12> {

@@ -67,41 +67,67 @@ pub fn prepare(args: &ConfigArgs) -> Result<Prepared, Failure> {
 
 impl Prepared {
     /// Binds the sockets, opens the backend, and runs the daemon until a signal ends it.
-    pub fn run<P: Proving>(self, open: impl FnOnce(&Config, &Plan) -> Result<Arc<P>, Failure>) -> Result<(), Failure> {
+    pub fn run<P: Proving>(
+        self,
+        open: impl FnOnce(&Config, &Plan) -> Result<Arc<P>, Failure> + Send + 'static,
+    ) -> Result<(), Failure> {
         let Self { config, plan } = self;
         let runtime = runtime(&plan)?;
-        let shutdown = {
-            let _context = runtime.enter();
-            shutdown::on_signals().map_err(|e| Failure::new(Exit::Failure, format!("cannot handle signals: {e}")))?
-        };
-        let bound = {
-            let _context = runtime.enter();
-            Bound::bind(&config)?
-        };
-        let store = state::open(&config.store)?;
-        let proving = open(&config, &plan)?;
-        let ended = runtime.block_on(run_daemon(&config, &plan, bound, store, proving, shutdown));
+        let ended = runtime.block_on(async {
+            let shutdown =
+                shutdown::on_signals().map_err(|e| Failure::new(Exit::Failure, format!("cannot handle signals: {e}")))?;
+            let bound = Bound::bind(&config)?;
+            notify(&State::Status("opening the job store and the devices".into()));
+            // Both may take their time, and a second signal must not have to wait for them.
+            let of = config.clone();
+            let opening =
+                tokio::task::spawn_blocking(move || Ok::<_, Failure>((state::open(&of.store)?, open(&of, &plan)?)));
+            let mut stop = shutdown.clone();
+            let (store, proving) = tokio::select! {
+                biased;
+                () = stop.stop() => return Err(Failure::new(Exit::Failure, STOPPED)),
+                opened = opening => opened.map_err(|e| Failure::new(Exit::Failure, format!("opening the devices: {e}")))??,
+            };
+            run_daemon(&config, &plan, bound, store, proving, shutdown).await
+        });
         // Blocking calls that are still at work must not hold up the end.
         runtime.shutdown_background();
-        ended.map(|report| tracing::info!(cancelled = report.cancelled, "ended"))
+        ended.map(|report| tracing::info!(cancelled = report.cancelled, suspended = report.suspended, "ended"))
     }
 }
 
 impl Bound {
-    /// Binds every address of the configuration, or none. Must be called within a runtime.
+    /// Takes the sockets that the supervisor passed, or else binds every address of the configuration, or none. Must be
+    /// called within a runtime.
     pub fn bind(config: &Config) -> Result<Self, BindError> {
+        let inherited = listen::inherited().map_err(BindError::Inherited)?;
+        if !inherited.is_empty() {
+            let bound = Self::of(inherited)?;
+            if let Some(exposed) = bound.endpoints.iter().find(|endpoint| endpoint.is_exposed())
+                && !config.daemon.allow_insecure
+            {
+                return Err(BindError::Exposed(exposed.clone()));
+            }
+            return Ok(bound);
+        }
+        let mode = config.daemon.socket_mode.0;
+        let listeners: Result<Vec<_>, _> = config.daemon.listen.0.iter().map(|at| listen::bind(at, mode)).collect();
+        Self::of(listeners?)
+    }
+
+    fn of(listeners: Vec<Listener>) -> Result<Self, BindError> {
         let mut bound = Self { listeners: Vec::new(), endpoints: Vec::new(), _guards: Vec::new() };
-        for endpoint in &config.daemon.listen.0 {
+        for listener in listeners {
+            let endpoint = listener.endpoint().map_err(BindError::Inherited)?;
             let refused = |source| BindError::Refused { endpoint: endpoint.clone(), source };
-            let listener = listen::bind(endpoint, config.daemon.socket_mode.0)?;
-            bound.endpoints.push(listener.endpoint().map_err(refused)?);
             bound.listeners.push(match listener {
                 Listener::Tcp(l) => tokio::net::TcpListener::from_std(l).map_err(refused)?.into(),
                 Listener::Unix(l, guard) => {
-                    bound._guards.push(guard);
+                    bound._guards.extend(guard);
                     tokio::net::UnixListener::from_std(l).map_err(refused)?.into()
                 }
             });
+            bound.endpoints.push(endpoint);
         }
         Ok(bound)
     }
@@ -123,10 +149,6 @@ pub async fn run_daemon<P: Proving>(
     shutdown: Shutdown,
 ) -> Result<DrainReport, Failure> {
     let Bound { listeners, endpoints, _guards } = bound;
-    let on_stop = match &store {
-        Some(_) => "stopped at once: unfinished jobs go on after the next start",
-        None => "stopped at once: unfinished jobs are lost",
-    };
     let engine = match store {
         Some(store) => Engine::start_with_store(engine_config(config, plan), proving, store)
             .map_err(|e| Failure::new(Exit::Failure, format!("the job store: {e}")))?,
@@ -148,7 +170,7 @@ pub async fn run_daemon<P: Proving>(
     tokio::select! {
         // Whoever asks twice wants no more waiting, also not for a drain that is about to end.
         biased;
-        () = stop.stop() => Err(Failure::new(Exit::Failure, on_stop)),
+        () = stop.stop() => Err(Failure::new(Exit::Failure, STOPPED)),
         served = serving => served.map_err(|e| Failure::new(Exit::Failure, e.to_string())),
         () = getting_ready => unreachable!("it never ends"),
     }
@@ -178,11 +200,16 @@ pub fn engine_config(config: &Config, plan: &Plan) -> EngineConfig {
     let scheduler = &config.scheduler;
     EngineConfig {
         gpu_workers_per_device: config.gpus.gpu_workers_per_device.get() as usize,
-        // Native synthesis keeps one core busy, so as many partitions as cores, as far as memory admits them.
-        synthesis_threads: plan.compute_threads,
+        synthesis_threads: plan.synthesis_workers,
         max_queued_jobs: scheduler.max_queued_jobs.get() as usize,
-        max_queued_bytes: scheduler.max_queued_bytes.bytes(),
-        memory_budget: plan.memory_budget,
+        memory: plan.memory,
+        lookahead: match config.pipeline.lookahead {
+            0 => None,
+            partitions => Some(partitions as usize),
+        },
+        attempts: scheduler.attempts.get(),
+        group_delay: scheduler.group_delay.duration(),
+        affinity: config.gpus.affinity.0.iter().map(|a| (a.device.clone(), a.circuits.clone())).collect(),
         retain_finished: scheduler.retain_finished as usize,
         retain_finished_bytes: scheduler.retain_finished_bytes.bytes(),
         retain_finished_for: scheduler.retain_finished_for.duration(),
@@ -195,13 +222,11 @@ pub fn engine_config(config: &Config, plan: &Plan) -> EngineConfig {
 
 /// What the service is told of the configuration.
 pub fn serve_options(config: &Config) -> ServeOptions {
-    let defaults = ServeOptions::default();
     let message = config.limits.max_message.bytes();
     ServeOptions {
         // Checked to be below 4 GiB.
         max_message_bytes: message as usize,
         message_limit_remedy: "raise limits.max_message in cuzk.toml, or send less".into(),
-        receive_budget_bytes: defaults.receive_budget_bytes.max(4 * message),
         drain_for: config.daemon.drain_timeout.duration(),
         close_for: CLOSE_FOR,
     }
@@ -254,6 +279,9 @@ fn runtime(plan: &Plan) -> Result<Runtime, Failure> {
         .map_err(|e| Failure::new(Exit::Failure, format!("cannot start the runtime: {e}")))
 }
 
+/// What a second signal is answered with.
+const STOPPED: &str = "stopped at once, as a second signal asked: jobs that no store keeps are lost";
+
 /// How long clients have to close their connections once all jobs have ended.
 const CLOSE_FOR: Duration = Duration::from_secs(5);
 
@@ -261,10 +289,15 @@ const CLOSE_FOR: Duration = Duration::from_secs(5);
 mod tests {
     use std::num::NonZeroU32;
 
-    use super::*;
-    use crate::config::{ByteSize, Span};
+    use cuzk_server::memory::Shares;
+    use cuzk_synth::circuit::SectorSize;
 
-    const PLAN: Plan = Plan { rpc_threads: 2, compute_threads: 6, gpu_threads: 6, memory_budget: 7 << 30 };
+    use super::*;
+    use crate::config::{Affinity, ByteSize, Setting, Span};
+
+    const MEMORY: Shares = Shares { bodies: 1, queue: 2, work: 3 };
+    const PLAN: Plan =
+        Plan { rpc_threads: 2, compute_threads: 6, synthesis_workers: 4, finish_threads: 6, memory: MEMORY };
 
     #[test]
     fn the_engine_hears_every_key_that_is_for_it() {
@@ -272,27 +305,31 @@ mod tests {
         config.gpus.gpu_workers_per_device = NonZeroU32::new(3).expect("not 0");
         let s = &mut config.scheduler;
         s.max_queued_jobs = NonZeroU32::new(5).expect("not 0");
-        s.max_queued_bytes = ByteSize::from_gib(1);
+        s.attempts = NonZeroU32::new(7).expect("not 0");
+        s.group_delay = Span::from_secs(15);
         s.retain_finished = 9;
         s.retain_finished_bytes = ByteSize::from_gib(2);
         s.retain_finished_for = Span::from_secs(11);
         s.abandon_grace = Span::from_secs(12);
         s.promote_after = Span::from_secs(13);
         s.stage_limit = Span::from_secs(14);
+        config.pipeline.lookahead = 8;
+        config.gpus.affinity = OneOrMany(vec![Affinity::from_text("1=porep-32g").expect("legal")]);
         let engine = engine_config(&config, &PLAN);
-        assert_eq!((engine.gpu_workers_per_device, engine.synthesis_threads), (3, 6));
-        assert_eq!((engine.max_queued_jobs, engine.max_queued_bytes), (5, 1 << 30));
-        assert_eq!((engine.memory_budget, engine.retain_finished), (7 << 30, 9));
+        assert_eq!((engine.gpu_workers_per_device, engine.synthesis_threads), (3, 4));
+        assert_eq!((engine.max_queued_jobs, engine.attempts, engine.lookahead), (5, 7, Some(8)));
+        assert_eq!((engine.memory, engine.retain_finished), (MEMORY, 9));
         assert_eq!(engine.retain_finished_bytes, 2 << 30);
-        let seconds = [engine.retain_finished_for, engine.abandon_grace, engine.promote_after, engine.stage_limit];
-        assert_eq!(seconds.map(|d| d.as_secs()), [11, 12, 13, 14]);
+        assert_eq!(engine.affinity, [("1".to_owned(), vec![CircuitId::porep(SectorSize::Gib32)])]);
+        let spans = [engine.retain_finished_for, engine.abandon_grace, engine.promote_after, engine.stage_limit];
+        assert_eq!(spans.map(|d| d.as_secs()), [11, 12, 13, 14]);
+        assert_eq!(engine.group_delay.as_secs(), 15);
     }
 
     #[test]
     fn our_defaults_are_the_engines() {
         let (ours, theirs) = (engine_config(&Config::default(), &PLAN), EngineConfig::default());
-        let from_plan =
-            EngineConfig { synthesis_threads: theirs.synthesis_threads, memory_budget: theirs.memory_budget, ..ours };
+        let from_plan = EngineConfig { synthesis_threads: theirs.synthesis_threads, memory: theirs.memory, ..ours };
         assert_eq!(from_plan, theirs);
     }
 
@@ -303,7 +340,6 @@ mod tests {
         config.daemon.drain_timeout = Span::from_secs(9);
         let options = serve_options(&config);
         assert_eq!(options.max_message_bytes, 1 << 30);
-        assert!(options.receive_budget_bytes >= 1 << 30);
         assert_eq!(options.drain_for, Duration::from_secs(9));
         assert!(options.message_limit_remedy.contains("limits.max_message"));
     }

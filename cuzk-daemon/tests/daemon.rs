@@ -9,7 +9,10 @@ use cuzk_daemon::{
     run::{self, Bound, InProcess},
     shutdown,
 };
-use cuzk_server::{DeviceInfo, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, Refusal};
+use cuzk_server::{
+    Attempt, DeviceInfo, ParamsSize, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, ProvingError,
+    Refusal, memory::Shares,
+};
 use cuzk_synth::circuit::{CircuitId, SectorSize};
 
 /// "Proves" with the sector number in every byte; refuses sector 13, fails sector 99.
@@ -47,13 +50,17 @@ impl Proving for Pretender {
         vec![CircuitId::porep(SectorSize::Kib2)]
     }
 
-    fn load_params(&self, _: CircuitId) -> Result<((), u64), String> {
-        Ok(((), 1 << 20))
+    fn params_bytes(&self, _: CircuitId) -> u64 {
+        1 << 20
     }
 
-    fn synthesize(&self, task: &u8, _: usize) -> Result<u8, String> {
+    fn load_params(&self, _: CircuitId) -> Result<((), ParamsSize), String> {
+        Ok(((), ParamsSize { bytes: 1 << 20, host_bytes: 1 << 20 }))
+    }
+
+    fn synthesize(&self, task: &u8, _: usize, _: &Attempt) -> Result<u8, ProvingError> {
         match *task {
-            99 => Err("an unsatisfied constraint".into()),
+            99 => Err(ProvingError::Input("an unsatisfied constraint".into())),
             number => Ok(number),
         }
     }
@@ -66,10 +73,11 @@ impl Proving for Pretender {
             memory_total_bytes: 1 << 30,
             memory_free_bytes: 1 << 30,
             workers: None,
+            express: false,
         }]
     }
 
-    fn prove(&self, _: usize, (): &(), assignment: u8) -> Result<Proved, String> {
+    fn prove(&self, _: usize, (): &(), assignment: u8, _: &Attempt) -> Result<Proved, ProvingError> {
         Ok(Proved { proof: [assignment; 192], timings: PhaseTimings::default() })
     }
 
@@ -82,7 +90,13 @@ impl Proving for Pretender {
     }
 }
 
-const PLAN: Plan = Plan { rpc_threads: 2, compute_threads: 2, gpu_threads: 1, memory_budget: 1 << 30 };
+const PLAN: Plan = Plan {
+    rpc_threads: 2,
+    compute_threads: 2,
+    synthesis_workers: 2,
+    finish_threads: 1,
+    memory: Shares { bodies: 256 << 20, queue: 256 << 20, work: 512 << 20 },
+};
 
 fn daemon() -> InProcess {
     run::spawn_in_process(Config::default(), PLAN, Arc::new(Pretender)).expect("a free port")

@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use cuzk_synth::circuit::CircuitId;
+
+use crate::memory::Shares;
+
 /// Sizes of pools, queues and budgets. [`Default`] suits one machine with one device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineConfig {
@@ -11,10 +15,16 @@ pub struct EngineConfig {
     pub synthesis_threads: usize,
     /// Jobs that may wait for their first synthesis; further ones are refused.
     pub max_queued_jobs: usize,
-    /// Payload bytes of all unfinished jobs; further ones are refused.
-    pub max_queued_bytes: u64,
-    /// Host memory for synthesized partitions, in bytes, from the start of a synthesis to the end of the proof.
-    pub memory_budget: u64,
+    /// The budget of host memory and how it is divided.
+    pub memory: Shares,
+    /// Partitions ready ahead of the provers of each device; `None`: one for each prover.
+    pub lookahead: Option<usize>,
+    /// Attempts at one partition before its job fails.
+    pub attempts: u32,
+    /// How long jobs of one priority may be taken out of order so that parameters need not be exchanged.
+    pub group_delay: Duration,
+    /// Devices, by id or ordinal, that take only certain circuits.
+    pub affinity: Vec<(String, Vec<CircuitId>)>,
     /// Finished jobs that are kept for clients that come back.
     pub retain_finished: usize,
     /// Bytes of finished jobs that are kept.
@@ -27,7 +37,8 @@ pub struct EngineConfig {
     pub admit_threads: usize,
     /// After each such time a waiting job rises one priority, up to HIGH, so that LOW is never starved.
     pub promote_after: Duration,
-    /// A synthesis or proof of one partition that runs longer than this fails its job: nobody waits for ever.
+    /// A synthesis or proof of one 32 GiB partition that runs longer than this is given up: nobody waits for ever. Smaller
+    /// circuits have less time; see [`crate::core::watchdog::stage_limit`].
     pub stage_limit: Duration,
 }
 
@@ -37,8 +48,11 @@ impl Default for EngineConfig {
             gpu_workers_per_device: 2,
             synthesis_threads: 1,
             max_queued_jobs: 64,
-            max_queued_bytes: 4 << 30,
-            memory_budget: 16 << 30,
+            memory: Shares::of(16 << 30, 4 << 30),
+            lookahead: None,
+            attempts: 3,
+            group_delay: Duration::from_secs(120),
+            affinity: Vec::new(),
             retain_finished: 4096,
             retain_finished_bytes: 64 << 20,
             // A node that was away for some days finds its proofs.

@@ -4,8 +4,10 @@ pub mod config;
 pub mod core;
 pub mod engine;
 pub mod grpc;
+pub mod memory;
 pub mod metrics;
 pub mod proving;
+pub mod sim;
 pub mod store;
 
 pub use config::EngineConfig;
@@ -13,7 +15,10 @@ pub use engine::{
     Awaited, DrainReport, Engine, EngineError, EngineStatus, Lifecycle, Preloaded, Submission, Submitted,
 };
 pub use grpc::{Listener, ServeError, ServeOptions, serve};
-pub use proving::{DeviceInfo, PartitionProof, PhaseTimings, PinnedMemory, ProofRequest, Proved, Proving, Refusal};
+pub use proving::{
+    Attempt, DeviceInfo, ParamsSize, PartitionProof, PhaseTimings, PinnedMemory, ProofRequest, Proved, Proving,
+    ProvingError, Refusal,
+};
 
 pub use crate::core::{
     job::{JobStatus, Outcome, Priority},

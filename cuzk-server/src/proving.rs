@@ -2,12 +2,17 @@
 //!
 //! The engine decides *what* runs *when*; an implementation of [`Proving`] does one thing at a time, on the
 //! thread that calls it. All methods are called from several threads at once, and none from an async thread.
-//! A panic in any of them fails the job it was called for and nothing else.
+//! A panic in any of them fails the attempt it was called for and nothing else.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use cuzk_synth::circuit::{CircuitId, CircuitKind, SectorSize};
+
+use crate::memory::Budget;
 
 /// Length of one Groth16 proof over BLS12-381, in bytes.
 pub const PROOF_BYTES: usize = 192;
@@ -23,6 +28,10 @@ pub trait Proving: Send + Sync + 'static {
     type Assignment: Send + 'static;
     /// The proving parameters of one circuit. Large; shared by all jobs of the circuit.
     type Params: Send + Sync + 'static;
+
+    /// Told before anything else: where to reserve the memory that devices take for themselves
+    /// ([`crate::memory::Use::Device`]). Parameters and partitions are reserved by the engine.
+    fn use_budget(&self, _: &Budget) {}
 
     /// Parses and checks a request. Blocking, CPU only; nothing is queued if it refuses.
     fn admit(&self, request: &ProofRequest) -> Result<Self::Task, Refusal>;
@@ -47,12 +56,21 @@ pub trait Proving: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Loads the parameters of a circuit and tells their size in bytes. Blocking, seconds to minutes.
+    /// Host memory that the parameters of a circuit will take, in bytes: reserved before they are loaded. 0 if that is
+    /// not known; the truth is told by [`Self::load_params`].
+    fn params_bytes(&self, circuit: CircuitId) -> u64;
+
+    /// Loads the parameters of a circuit and tells their size. Blocking, seconds to minutes.
     /// Never called twice at once for one circuit.
-    fn load_params(&self, circuit: CircuitId) -> Result<(Self::Params, u64), String>;
+    fn load_params(&self, circuit: CircuitId) -> Result<(Self::Params, ParamsSize), String>;
 
     /// Synthesizes one partition (`0..partitions`). Blocking; may use a thread pool of its own.
-    fn synthesize(&self, task: &Self::Task, partition: usize) -> Result<Self::Assignment, String>;
+    fn synthesize(
+        &self,
+        task: &Self::Task,
+        partition: usize,
+        attempt: &Attempt,
+    ) -> Result<Self::Assignment, ProvingError>;
 
     /// The devices, in the order of the `device` index of [`Self::prove`]; number, ids and order never change.
     /// Asked at the start and now and then, to learn about free memory.
@@ -64,8 +82,21 @@ pub trait Proving: Send + Sync + 'static {
     }
 
     /// Proves one partition on a device. Blocking. Takes the device's lock by itself, only around the kernel phase.
-    /// After an error the engine synthesizes the partition again and retries once.
-    fn prove(&self, device: usize, params: &Self::Params, assignment: Self::Assignment) -> Result<Proved, String>;
+    /// After an error that another try may cure, the engine synthesizes the partition again and gives it to another device
+    /// if there is one.
+    fn prove(
+        &self,
+        device: usize,
+        params: &Self::Params,
+        assignment: Self::Assignment,
+        attempt: &Attempt,
+    ) -> Result<Proved, ProvingError>;
+
+    /// Makes a device that was sick usable again and makes sure that it is: a new context, a known proof. Blocking.
+    /// The engine gives the device no work until this succeeds.
+    fn revive(&self, _device: usize) -> Result<(), String> {
+        Ok(())
+    }
 
     /// Whether the proof of one partition is right for the task's public inputs.
     fn verify_partition(
@@ -78,6 +109,58 @@ pub trait Proving: Send + Sync + 'static {
 
     /// Whether the partitions' proofs, one after the other, are right as a whole.
     fn verify_whole(&self, task: &Self::Task, params: &Self::Params, proof: &[u8]) -> Result<bool, String>;
+}
+
+/// One attempt at one partition, as whoever works at it sees it.
+#[derive(Debug, Default)]
+pub struct Attempt {
+    stopped: AtomicBool,
+    urgent: AtomicBool,
+}
+
+impl Attempt {
+    /// An attempt; an urgent one goes first wherever it has to wait, such as at a device's lock.
+    pub fn new(urgent: bool) -> Self {
+        Self { stopped: AtomicBool::new(false), urgent: AtomicBool::new(urgent) }
+    }
+
+    /// Whether nobody wants its result any more. To be asked between phases; the answer to it is
+    /// [`ProvingError::Stopped`].
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Whether it goes first.
+    pub fn is_urgent(&self) -> bool {
+        self.urgent.load(Ordering::Relaxed)
+    }
+
+    /// The error if it is stopped.
+    pub fn go_on(&self) -> Result<(), ProvingError> {
+        if self.is_stopped() { Err(ProvingError::Stopped) } else { Ok(()) }
+    }
+
+    /// Tells whoever works at it to stop.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Why a partition was not synthesized or not proven, by what can be done about it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProvingError {
+    /// The request or the parameters are wrong: no try and no device will do.
+    #[error("{0}")]
+    Input(String),
+    /// It failed here and now: another try or another device may do.
+    #[error("{0}")]
+    Device(String),
+    /// As [`Self::Device`], and the device must have no more work before it is revived.
+    #[error("{0}")]
+    Sick(String),
+    /// The attempt was stopped.
+    #[error("stopped")]
+    Stopped,
 }
 
 /// A request as the client sent it, apart from its name and priority. Nothing is checked yet except the kind.
@@ -190,6 +273,17 @@ pub struct DeviceInfo {
     pub memory_free_bytes: u64,
     /// How many partitions it should be given at once; `None` leaves it to `gpu_workers_per_device`.
     pub workers: Option<usize>,
+    /// Whether it can take one partition more if that is CRITICAL, so that it waits for one running partition at most.
+    pub express: bool,
+}
+
+/// What loaded parameters take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParamsSize {
+    /// All of them, wherever they are: what clients are shown.
+    pub bytes: u64,
+    /// The host memory that they hold. Pages of mapped files do not count: the kernel takes them back at will.
+    pub host_bytes: u64,
 }
 
 /// Page-locked host memory.

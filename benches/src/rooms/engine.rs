@@ -4,13 +4,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use cuzk_server::{
-    PhaseTimings, ProofRequest,
+    ParamsSize, PhaseTimings, ProofRequest,
     core::{
         Core, Effect, Interest, Limits, NewJob, TicketKind,
+        devices::DeviceSpec,
         finished::Retention,
         identity::Identity,
         job::{JobStatus, Priority},
     },
+    memory::{Budget, Shares},
 };
 use cuzk_synth::circuit::CircuitKind;
 
@@ -75,7 +77,7 @@ fn work_off(core: &mut Core, now: Instant) {
         let Some(order) = core.poll_proof(device, now) else { continue };
         let whole = core.handle_proved(order, device, Ok([1; 192]), &PhaseTimings::default(), now);
         if let Some(whole) = whole {
-            core.handle_whole_verified(order.job, whole, Ok(()), now);
+            core.handle_whole_verified(order.run.job, whole, Ok(()), now);
         }
     }
 }
@@ -84,18 +86,21 @@ fn work_off(core: &mut Core, now: Instant) {
 pub(super) fn core(jobs: usize) -> Core {
     let limits = Limits {
         queued_jobs: jobs,
-        queued_bytes: u64::MAX,
-        memory_budget: 16 << 30,
-        handover_depth: 2,
+        synthesis_workers: 1,
+        lookahead: Some(1),
+        attempts: 3,
+        group_delay: Duration::from_secs(120),
         retention: Retention { jobs, bytes: u64::MAX, age: Duration::from_secs(3600) },
         abandon_grace: Duration::from_secs(60),
         promote_after: Duration::from_secs(1800),
         stage_limit: Duration::from_secs(1800),
     };
-    let mut core = Core::new(limits, (0..DEVICES).map(|device| device.to_string()).collect());
+    let budget = Budget::new(Shares { bodies: 0, queue: u64::MAX, work: 16 << 30 });
+    let device = |n: usize| DeviceSpec { id: n.to_string(), workers: 2, express: false, circuits: None };
+    let mut core = Core::new(limits, budget, (0..DEVICES).map(device).collect());
     let now = Instant::now();
-    core.request_params(CIRCUIT, now);
-    core.handle_params_loaded(CIRCUIT, Ok(1 << 30), now);
+    core.request_params(CIRCUIT, 1 << 30, now);
+    core.handle_params_loaded(CIRCUIT, Ok(ParamsSize { bytes: 1 << 30, host_bytes: 1 << 30 }), now);
     core.take_effects();
     core
 }
@@ -115,5 +120,6 @@ fn new_job(identity: Identity, priority: Priority, partitions: usize) -> NewJob 
         payload_bytes: 40 << 20,
         partitions,
         partition_bytes: 400 << 20,
+        params_bytes: 1 << 30,
     }
 }

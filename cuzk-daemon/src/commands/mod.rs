@@ -9,6 +9,7 @@ mod kernels;
 mod params;
 mod progress;
 mod prove;
+mod simulate;
 mod status;
 
 use std::future::Future;
@@ -28,6 +29,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Cancel(args) => block_on(cancel::cancel(&args)),
         Command::Demo(args) => demo::demo(&args),
         Command::GenC1(args) => gen_c1::gen_c1(&args),
+        Command::Simulate(args) => simulate::simulate(&args),
         Command::Kernels(command) => kernels::kernels(&command),
         Command::Params(command) => params::params(&command),
         Command::Config(command) => config::config(&command),

@@ -3,16 +3,10 @@
 
 /// What stands in for a key that we know and do not honour; `None` for a key that nobody knows.
 pub(super) fn replacement(table: &str, name: &str) -> Option<&'static str> {
-    let all_keys = "*";
-    FOREIGN.iter().find(|row| row.0 == table && (row.1 == name || row.1 == all_keys)).map(|row| row.2)
+    FOREIGN.iter().find(|row| row.0 == table && row.1 == name).map(|row| row.2)
 }
 
-/// Whether the whole table is foreign.
-pub(super) fn is_foreign_table(table: &str) -> bool {
-    FOREIGN.iter().any(|row| row.0 == table && row.1 == "*")
-}
-
-/// Table, key (`*`: all of them), and what replaces it.
+/// Table, key, and what replaces it.
 const FOREIGN: &[(&str, &str, &str)] = &[
     ("memory", "pinned_budget", "memory.total_budget covers all host memory"),
     ("memory", "working_memory_budget", "memory.total_budget covers all host memory"),
@@ -22,7 +16,10 @@ const FOREIGN: &[(&str, &str, &str)] = &[
         "partition_workers",
         "memory.total_budget and synthesis.threads decide how many partitions run at once",
     ),
-    ("pipeline", "*", "synthesis always runs ahead of the devices, as far as memory.total_budget admits"),
+    ("pipeline", "enabled", "synthesis always runs ahead of the devices, as far as memory.total_budget admits"),
+    ("pipeline", "synthesis_lookahead", "pipeline.lookahead counts the partitions ready ahead of each device"),
+    ("pipeline", "synthesis_concurrency", "synthesis.workers counts the partitions synthesized at once"),
+    ("pipeline", "slot_size", "partitions are always synthesized and proven one by one"),
 ];
 
 #[cfg(test)]
@@ -31,11 +28,10 @@ mod tests {
     use crate::config::schema;
 
     #[test]
-    fn whole_tables_and_single_keys() {
-        assert!(replacement("pipeline", "whatever").is_some());
+    fn known_keys_have_a_replacement() {
+        assert!(replacement("pipeline", "enabled").is_some());
         assert!(replacement("synthesis", "partition_workers").is_some());
         assert!(replacement("synthesis", "thread").is_none());
-        assert!(is_foreign_table("pipeline") && !is_foreign_table("synthesis"));
     }
 
     #[test]

@@ -129,7 +129,7 @@ fn apply_file(settings: &mut Settings, path: &Path, text: &str, problems: &mut V
     };
     for (table, value) in document.get_ref() {
         let (name, offset) = (table.get_ref().as_ref(), table.span().start);
-        let known = schema::tables().contains(&name) || foreign::is_foreign_table(name);
+        let known = schema::tables().contains(&name);
         match value.get_ref() {
             DeValue::Table(entries) if known => {
                 apply_table(settings, name, entries, &at, problems);

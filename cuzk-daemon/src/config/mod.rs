@@ -22,9 +22,14 @@ pub use self::{
     layers::{OTHER_VARIABLES, Override, PARAM_CACHE_VARIABLE, Settings, Sources, merge},
     problem::{Origin, Problem, Problems, Warning},
     render::{render, summary},
-    schema::{Config, Daemon, Gpus, KEYS, Key, Limits, Logging, Memory, Scheduler, Srs, Store, Synthesis},
+    schema::{
+        Config, Daemon, Finish, Gpus, KEYS, Key, Limits, Logging, Memory, Pipeline, Scheduler, Srs, Store, Synthesis,
+    },
     setting::{Inert, OneOrMany, Setting},
-    types::{DamagedStore, DeviceName, GpuPolicy, LogFormat, LogLevel, MemoryBudget, SocketMode, StoreKind, StorePath},
+    types::{
+        Affinity, DamagedStore, DeviceName, GpuPolicy, LogFormat, LogLevel, MemoryBudget, SocketMode, StoreKind,
+        StorePath,
+    },
     units::{ByteSize, Span, UnitError},
 };
 

@@ -11,7 +11,10 @@ use toml::Value;
 
 use super::{
     setting::{Inert, OneOrMany, Setting},
-    types::{DamagedStore, DeviceName, GpuPolicy, LogFormat, LogLevel, MemoryBudget, SocketMode, StoreKind, StorePath},
+    types::{
+        Affinity, DamagedStore, DeviceName, GpuPolicy, LogFormat, LogLevel, MemoryBudget, SocketMode, StoreKind,
+        StorePath,
+    },
     units::{ByteSize, Span},
 };
 use crate::listen::Endpoint;
@@ -124,6 +127,8 @@ schema! {
         gpu_threads: u32 = 0,
         /// Partitions worked on at once for each device; 2 hides the CPU part of one behind the kernels of the other.
         gpu_workers_per_device: NonZeroU32 = NonZeroU32::new(2).expect("2 is not 0"),
+        /// Devices that take certain circuits only, such as "0=porep-32g"; devices that are not named take all.
+        affinity: OneOrMany<Affinity> = OneOrMany(Vec::new()),
         /// Whether a GPU is "required", to "prefer", or used "never".
         policy: GpuPolicy = GpuPolicy::Prefer,
     }
@@ -144,8 +149,12 @@ schema! {
         abandon_grace: Span = Span::from_secs(60),
         /// After each such time a waiting job rises by one priority, up to HIGH.
         promote_after: Span = Span::from_secs(30 * 60),
-        /// How long one step of one partition may take before its job is failed.
+        /// How long one step of one 32 GiB partition may take before it is given up; smaller circuits have less time.
         stage_limit: Span = Span::from_secs(30 * 60),
+        /// Attempts at one partition before its job fails.
+        attempts: NonZeroU32 = NonZeroU32::new(3).expect("3 is not 0"),
+        /// How long jobs of one priority may be taken out of order so that parameters need not be exchanged in memory.
+        group_delay: Span = Span::from_secs(120),
         /// Accepted and without effect: partitions are not proven in batches of several sectors.
         max_batch_size: Inert<u32> = Inert(1),
         /// Accepted and without effect: no partition waits for a batch to fill.
@@ -168,8 +177,22 @@ schema! {
     synthesis: Synthesis {
         /// CPU threads for synthesis; 0 means as many as this process may use cores.
         threads: u32 = 0,
+        /// Partitions synthesized at once; 0 means as many as there are threads, for each keeps one busy.
+        workers: u32 = 0,
         /// How much of a witness is checked against the constraints before it is proven: "off", "sampled" or "full".
         check: Check = Check::Sampled,
+    }
+
+    /// The part of a proof that is computed beside the device.
+    finish: Finish {
+        /// CPU threads for it; 0 means gpus.gpu_threads.
+        threads: u32 = 0,
+    }
+
+    /// What is made ready ahead of the devices.
+    pipeline: Pipeline {
+        /// Partitions ready ahead of each device; 0 means one for each of its workers.
+        lookahead: u32 = 0,
     }
 
     /// What a client may send.

@@ -5,7 +5,7 @@ use std::{fmt, path::PathBuf};
 use toml::Value;
 use tracing_subscriber::EnvFilter;
 
-use cuzk_synth::r1cs::Check;
+use cuzk_synth::{circuit::CircuitId, r1cs::Check};
 
 use super::{
     setting::{Setting, from_string, mismatch},
@@ -81,6 +81,15 @@ pub enum DeviceName {
     Index(u32),
     /// Anything else; the device code knows what to make of it.
     Name(String),
+}
+
+/// A device and the only circuits it takes, written "0=porep-32g+porep-64g".
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Affinity {
+    /// The device's ordinal or id.
+    pub device: String,
+    /// At least one.
+    pub circuits: Vec<CircuitId>,
 }
 
 /// The permission bits of a unix socket, written in octal as for `chmod`.
@@ -312,6 +321,25 @@ impl Setting for DeviceName {
     }
 }
 
+impl Setting for Affinity {
+    const EXPECTS: &'static str = "a device and its circuits such as \"0=porep-32g+porep-64g\"";
+
+    fn from_toml(value: &Value) -> Result<Self, String> {
+        from_string(value, |text| {
+            let (device, circuits) = text.split_once('=').ok_or_else(|| mismatch::<Self>(value))?;
+            let circuits: Result<Vec<CircuitId>, _> = circuits.split('+').map(|c| c.trim().parse()).collect();
+            let circuits = circuits.map_err(|error| format!("{error}"))?;
+            let device = device.trim().to_owned();
+            if device.is_empty() { Err(mismatch::<Self>(value)) } else { Ok(Self { device, circuits }) }
+        })
+    }
+
+    fn to_toml(&self) -> Value {
+        let circuits: Vec<String> = self.circuits.iter().map(CircuitId::to_string).collect();
+        format!("{}={}", self.device, circuits.join("+")).into()
+    }
+}
+
 impl Setting for SocketMode {
     const EXPECTS: &'static str = "octal permission bits as text, such as \"0660\"";
 
@@ -376,6 +404,16 @@ mod tests {
         }
         // A TOML integer 660 would be read in decimal.
         assert!(SocketMode::from_toml(&Value::Integer(660)).is_err());
+    }
+
+    #[test]
+    fn affinities_read_back() {
+        let affinity = read::<Affinity>(" 0 = porep-32g + porep-64g").expect("legal");
+        assert_eq!((affinity.device.as_str(), affinity.circuits.len()), ("0", 2));
+        assert_eq!(read::<Affinity>(affinity.to_toml().as_str().expect("text")), Ok(affinity));
+        for text in ["0", "=porep-32g", "0=", "0=porep-33g", "0=porep-32g+"] {
+            assert!(read::<Affinity>(text).is_err(), "{text}");
+        }
     }
 
     #[test]

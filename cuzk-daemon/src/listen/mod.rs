@@ -3,12 +3,18 @@
 //! A unix socket is the harder kind. It is a file that outlives a crash, and another daemon may own it: see
 //! [`unix`] for how it is taken over without ever taking it away from a living one.
 
+mod activation;
 mod address;
 mod unix;
 
-use std::{io, net, os::unix::net as unix_net, path::PathBuf};
+use std::{
+    io, net,
+    os::unix::net as unix_net,
+    path::{Path, PathBuf},
+};
 
 pub use self::{
+    activation::inherited,
     address::{AddressError, Endpoint, Target},
     unix::{UnixGuard, bind as bind_unix},
 };
@@ -18,8 +24,9 @@ pub use self::{
 pub enum Listener {
     /// TCP; its address is the real one where port 0 was asked for.
     Tcp(net::TcpListener),
-    /// Unix. The guard removes the file when it is dropped: keep it until the last connection is done.
-    Unix(unix_net::UnixListener, UnixGuard),
+    /// Unix. The guard removes the file when it is dropped: keep it until the last connection is done. There is none for a
+    /// socket that the supervisor bound.
+    Unix(unix_net::UnixListener, Option<UnixGuard>),
 }
 
 /// Why a socket was not bound. Each names the address and what to do about it.
@@ -33,6 +40,15 @@ pub enum BindError {
         /// The kernel's reason.
         source: io::Error,
     },
+    /// What the supervisor passed is of no use.
+    #[error("the sockets that the supervisor passed (LISTEN_FDS): {0}; check the socket unit")]
+    Inherited(io::Error),
+    /// The supervisor passed a socket that other machines can reach.
+    #[error(
+        "the supervisor passed a socket at {0}, which other machines can reach, and nothing is encrypted; \
+         change ListenStream in the socket unit, or set daemon.allow_insecure = true"
+    )]
+    Exposed(Endpoint),
     /// Another process listens there.
     #[error("cannot listen at {endpoint}: {holder}; stop it or choose another daemon.listen")]
     InUse {
@@ -56,7 +72,11 @@ impl Listener {
     pub fn endpoint(&self) -> io::Result<Endpoint> {
         Ok(match self {
             Self::Tcp(listener) => Endpoint::Tcp(listener.local_addr()?),
-            Self::Unix(_, guard) => Endpoint::Unix(guard.path().to_owned()),
+            Self::Unix(_, Some(guard)) => Endpoint::Unix(guard.path().to_owned()),
+            Self::Unix(listener, None) => {
+                let address = listener.local_addr()?;
+                Endpoint::Unix(address.as_pathname().unwrap_or(Path::new("(unnamed)")).to_owned())
+            }
         })
     }
 }
@@ -65,7 +85,7 @@ impl Listener {
 pub fn bind(endpoint: &Endpoint, mode: u32) -> Result<Listener, BindError> {
     match endpoint {
         Endpoint::Tcp(address) => bind_tcp(*address),
-        Endpoint::Unix(path) => unix::bind(path, mode).map(|(l, guard)| Listener::Unix(l, guard)),
+        Endpoint::Unix(path) => unix::bind(path, mode).map(|(l, guard)| Listener::Unix(l, Some(guard))),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use cuzk_server::memory::Shares;
+
 use super::Resources;
 use crate::config::{ByteSize, Config, MemoryBudget};
 
@@ -12,10 +14,12 @@ pub struct Plan {
     pub rpc_threads: usize,
     /// CPU threads for synthesis and for proving on the CPU: one a physical core.
     pub compute_threads: usize,
+    /// Partitions synthesized at once.
+    pub synthesis_workers: usize,
     /// CPU threads for what is computed beside a GPU.
-    pub gpu_threads: usize,
-    /// Host memory for parameters and partitions, in bytes.
-    pub memory_budget: u64,
+    pub finish_threads: usize,
+    /// Host memory and how it is divided.
+    pub memory: Shares,
 }
 
 /// There is not enough of something.
@@ -43,11 +47,20 @@ impl Plan {
             0 => resources.cores,
             threads => threads as usize,
         };
+        let compute_threads = or_auto(config.synthesis.threads);
+        let finish_threads = match config.finish.threads {
+            0 => or_auto(config.gpus.gpu_threads),
+            threads => threads as usize,
+        };
         Ok(Self {
             rpc_threads: (resources.threads / 8).clamp(2, 4),
-            compute_threads: or_auto(config.synthesis.threads),
-            gpu_threads: or_auto(config.gpus.gpu_threads),
-            memory_budget: memory_budget(resources, config)?,
+            compute_threads,
+            synthesis_workers: match config.synthesis.workers {
+                0 => compute_threads,
+                workers => workers as usize,
+            },
+            finish_threads,
+            memory: Shares::of(memory_budget(resources, config)?, config.scheduler.max_queued_bytes.bytes()),
         })
     }
 
@@ -55,11 +68,19 @@ impl Plan {
     pub fn warnings(&self, resources: &Resources) -> Vec<String> {
         let mut warnings = Vec::new();
         if let Some(available) = resources.memory_bytes
-            && self.memory_budget > available
+            && self.memory.total() > available
         {
             warnings.push(format!(
                 "memory.total_budget is more than the {} that this process may use: the kernel may kill it",
                 rounded(available)
+            ));
+        }
+        if self.memory.queue < ONE_REQUEST {
+            warnings.push(format!(
+                "memory.total_budget = {} leaves {} for queued requests, less than one of a 32 GiB sector takes ({})",
+                rounded(self.memory.total()),
+                rounded(self.memory.queue),
+                rounded(ONE_REQUEST)
             ));
         }
         if self.compute_threads > resources.threads {
@@ -71,6 +92,9 @@ impl Plan {
         warnings
     }
 }
+
+/// A PoRep request of a 32 GiB sector, rounded up.
+const ONE_REQUEST: u64 = 64 << 20;
 
 fn memory_budget(resources: &Resources, config: &Config) -> Result<u64, PlanError> {
     if let MemoryBudget::Fixed(size) = config.memory.total_budget {
@@ -93,11 +117,16 @@ impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} gRPC threads, {} compute threads, {} threads beside the GPU, {} of memory",
+            "{} gRPC threads, {} compute threads for {} partitions at once, {} threads beside the GPU, {} of memory \
+             ({} for requests in reception, {} for queued ones, {} for work)",
             self.rpc_threads,
             self.compute_threads,
-            self.gpu_threads,
-            rounded(self.memory_budget)
+            self.synthesis_workers,
+            self.finish_threads,
+            rounded(self.memory.total()),
+            rounded(self.memory.bodies),
+            rounded(self.memory.queue),
+            rounded(self.memory.work)
         )
     }
 }
@@ -119,7 +148,9 @@ mod tests {
     #[test]
     fn auto_takes_cores_and_memory_less_the_margin() {
         let plan = Plan::new(&MACHINE, &Config::default()).expect("enough");
-        assert_eq!(plan, Plan { rpc_threads: 4, compute_threads: 16, gpu_threads: 16, memory_budget: 59 << 30 });
+        let memory = Shares { bodies: 1 << 30, queue: 4 << 30, work: 54 << 30 };
+        let threads = Plan { rpc_threads: 4, compute_threads: 16, synthesis_workers: 16, finish_threads: 16, memory };
+        assert_eq!(plan, threads);
         assert_eq!(plan.warnings(&MACHINE), [""; 0]);
         assert!(plan.to_string().contains("59GiB"), "{plan}");
     }
@@ -129,8 +160,23 @@ mod tests {
         let mut config = config("128GiB", "5GiB");
         config.synthesis.threads = 64;
         let plan = Plan::new(&MACHINE, &config).expect("as asked");
-        assert_eq!((plan.compute_threads, plan.memory_budget), (64, 128 << 30));
+        assert_eq!((plan.compute_threads, plan.memory.total()), (64, 128 << 30));
         assert_eq!(plan.warnings(&MACHINE).len(), 2);
+    }
+
+    #[test]
+    fn each_pool_has_a_key_of_its_own() {
+        let mut config = config("512MiB", "5GiB");
+        config.gpus.gpu_threads = 3;
+        let plan = Plan::new(&MACHINE, &config).expect("as asked");
+        assert_eq!((plan.synthesis_workers, plan.finish_threads), (16, 3));
+        config.synthesis.workers = 2;
+        config.finish.threads = 5;
+        let plan = Plan::new(&MACHINE, &config).expect("as asked");
+        assert_eq!((plan.synthesis_workers, plan.finish_threads), (2, 5));
+        config.memory.total_budget = MemoryBudget::from_text("128MiB").expect("legal");
+        let plan = Plan::new(&MACHINE, &config).expect("as asked");
+        assert!(plan.warnings(&MACHINE)[0].contains("leaves 32MiB for queued requests"));
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use std::{thread, time::Duration};
 
-use cuzk_server::{DeviceInfo, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, Refusal};
+use cuzk_server::{
+    Attempt, DeviceInfo, ParamsSize, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, ProvingError, Refusal,
+};
 use cuzk_synth::circuit::{CircuitId, SectorSize};
 
 use crate::work;
@@ -54,11 +56,15 @@ impl Proving for Pretender {
         vec![CIRCUIT]
     }
 
-    fn load_params(&self, _: CircuitId) -> Result<((), u64), String> {
-        Ok(((), 1 << 20))
+    fn params_bytes(&self, _: CircuitId) -> u64 {
+        1 << 20
     }
 
-    fn synthesize(&self, task: &Task, partition: usize) -> Result<Assignment, String> {
+    fn load_params(&self, _: CircuitId) -> Result<((), ParamsSize), String> {
+        Ok(((), ParamsSize { bytes: 1 << 20, host_bytes: 1 << 20 }))
+    }
+
+    fn synthesize(&self, task: &Task, partition: usize, _: &Attempt) -> Result<Assignment, ProvingError> {
         Ok(Assignment { digest: task.digest, partition, millis: task.millis })
     }
 
@@ -70,10 +76,11 @@ impl Proving for Pretender {
             memory_total_bytes: 1 << 30,
             memory_free_bytes: 1 << 30,
             workers: Some(4),
+            express: false,
         }]
     }
 
-    fn prove(&self, _: usize, (): &(), assignment: Assignment) -> Result<Proved, String> {
+    fn prove(&self, _: usize, (): &(), assignment: Assignment, _: &Attempt) -> Result<Proved, ProvingError> {
         thread::sleep(Duration::from_millis(assignment.millis));
         let proof = work::proof(assignment.digest, assignment.partition);
         Ok(Proved { proof, timings: PhaseTimings::default() })

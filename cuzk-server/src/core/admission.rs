@@ -14,7 +14,10 @@ use super::{
     identity::Identity,
     job::{Job, JobKey, JobStatus, JobTimings, Outcome, Partition, Priority},
 };
-use crate::metrics::SubmissionResult;
+use crate::{
+    memory::{Reservation, Use},
+    metrics::SubmissionResult,
+};
 
 /// A checked request that is no job yet.
 #[derive(Clone, Debug)]
@@ -33,6 +36,8 @@ pub struct NewJob {
     pub partitions: usize,
     /// Host memory of one synthesized partition, in bytes.
     pub partition_bytes: u64,
+    /// Host memory of the circuit's parameters, in bytes.
+    pub params_bytes: u64,
 }
 
 /// How a client asks.
@@ -67,7 +72,7 @@ pub enum TicketKind {
 }
 
 /// Why a checked request does not become a job now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// Too many wait.
     #[error("the queue is full: {jobs} jobs wait of at most {limit}; retry in {} s", retry_after.as_secs())]
@@ -95,14 +100,27 @@ pub enum Refused {
         retry_after: Duration,
     },
     /// It can never be proven with this budget.
-    #[error("one partition of {circuit} needs {needed} bytes of host memory, the memory budget is {budget} bytes")]
+    #[error(
+        "{circuit} needs {params} bytes of host memory for its parameters and {partition} for one partition; \
+         {work} bytes of the memory budget are for work: raise memory.total_budget"
+    )]
     NeverFits {
         /// Its circuit.
         circuit: CircuitId,
+        /// Bytes of its parameters.
+        params: u64,
         /// Bytes of one partition.
-        needed: u64,
-        /// The budget.
-        budget: u64,
+        partition: u64,
+        /// The budget's share for work.
+        work: u64,
+    },
+    /// No device can prove it now.
+    #[error("no device for {circuit}: {reason}; retry later")]
+    NoDevice {
+        /// Its circuit.
+        circuit: CircuitId,
+        /// Which devices there are, and what is wrong with them.
+        reason: String,
     },
     /// The engine stops.
     #[error("the daemon is shutting down and takes no new jobs")]
@@ -144,47 +162,52 @@ impl Core {
 
     /// Turns a checked request into a job, or gives it the one that is there already.
     pub fn submit(&mut self, new: NewJob, interest: Interest, now: Instant) -> Result<Ticket, Refused> {
+        let mut ticket = self.submit_held(new, interest, now)?;
+        if ticket.kind == TicketKind::New {
+            self.release(ticket.key, now);
+            ticket.queue_position = self.queue_position(ticket.key);
+        }
+        Ok(ticket)
+    }
+
+    /// As [`Self::submit`], but a new job is held until [`Self::release`]: nothing is done for it, and it supersedes
+    /// nothing, until a store has it.
+    pub fn submit_held(&mut self, new: NewJob, interest: Interest, now: Instant) -> Result<Ticket, Refused> {
         if let Some(ticket) = self.attach(&new.identity, new.priority, interest) {
             return Ok(ticket);
         }
         self.check_room(new.payload_bytes)?;
-        if new.partition_bytes > self.ledger.budget() {
-            self.metrics.submission(SubmissionResult::Refused);
-            return Err(Refused::NeverFits {
-                circuit: new.circuit,
-                needed: new.partition_bytes,
-                budget: self.ledger.budget(),
-            });
-        }
+        self.check_fit(&new).inspect_err(|_| self.metrics.submission(SubmissionResult::Refused))?;
+        let queued = self.ledger.budget().try_reserve(Use::Queue, new.payload_bytes);
         let key = JobKey(self.next_key);
         self.next_key += 1;
-        let mut job = Job::accepted(new, now);
+        let mut job = Job::accepted(new, queued, now);
+        job.held = true;
         job.note_interest(interest);
         self.metrics.submission(SubmissionResult::Accepted);
-        self.enqueue(key, job, now);
+        self.enqueue(key, job);
         Ok(Ticket { key, kind: TicketKind::New, queue_position: self.queue_position(key) })
     }
 
     /// Puts a job into the tables.
-    pub(super) fn enqueue(&mut self, key: JobKey, job: Job, now: Instant) {
+    pub(super) fn enqueue(&mut self, key: JobKey, job: Job) {
         let identity = job.identity;
         self.order.insert((Reverse(job.priority), key));
         self.by_identity.insert(identity, key);
         self.metrics.accepted(job.circuit.kind);
         self.jobs.insert(key, job);
-        self.supersede_others(&identity, key, now);
     }
 
-    /// The new job `key` makes the other unfinished jobs of its request id out of date. They stop, except those that
+    /// The job `key` makes the earlier unfinished jobs of its request id out of date. They stop, except those that
     /// somebody waits for.
-    fn supersede_others(&mut self, identity: &Identity, key: JobKey, now: Instant) {
+    pub(super) fn supersede_earlier(&mut self, identity: &Identity, key: JobKey, now: Instant) {
         if identity.request.is_none() {
             return; // Clients that give no id must not stop each other's jobs.
         }
         let mut others: Vec<JobKey> = self
             .jobs
             .iter()
-            .filter(|(k, job)| **k != key && job.identity.request == identity.request && job.superseded_by.is_none())
+            .filter(|(k, job)| **k < key && job.identity.request == identity.request && job.superseded_by.is_none())
             .map(|(k, _)| *k)
             .collect();
         others.sort_unstable();
@@ -209,16 +232,32 @@ impl Core {
         let retry_after = self.metrics.typical_job().clamp(Duration::from_secs(1), Duration::from_secs(60));
         let waiting = self.jobs.values().filter(|job| job.started.is_none()).count();
         let held = self.queued_bytes();
+        let limit = self.ledger.budget().shares().queue;
         if self.draining {
             Some(Refused::Draining)
         } else if waiting >= self.limits.queued_jobs {
             Some(Refused::QueueFull { jobs: waiting, limit: self.limits.queued_jobs, retry_after })
-        } else if held.saturating_add(payload) > self.limits.queued_bytes {
-            let limit = self.limits.queued_bytes;
+        } else if held.saturating_add(payload) > limit {
             Some(Refused::BytesFull { held, payload, limit, retry_after })
         } else {
             None
         }
+    }
+
+    /// Whether a job can be proven with this budget and these devices.
+    fn check_fit(&self, new: &NewJob) -> Result<(), Refused> {
+        let NewJob { circuit, partition_bytes: partition, params_bytes: params, .. } = *new;
+        let work = self.ledger.budget().shares().work;
+        if params.saturating_add(partition) > work {
+            return Err(Refused::NeverFits { circuit, params, partition, work });
+        }
+        if !self.devices.iter().any(|device| device.serves(circuit)) {
+            return Err(Refused::NoDevice { circuit, reason: "every device is reserved for other circuits".into() });
+        }
+        if !self.is_available(circuit) {
+            return Err(Refused::NoDevice { circuit, reason: self.fences() });
+        }
+        Ok(())
     }
 
     /// Moves an unfinished job to another place in the order.
@@ -232,19 +271,24 @@ impl Core {
 }
 
 impl Job {
-    pub(super) fn accepted(new: NewJob, now: Instant) -> Self {
+    pub(super) fn accepted(new: NewJob, queued: Option<Reservation>, now: Instant) -> Self {
         Self {
             identity: new.identity,
             label: new.label,
             circuit: new.circuit,
             priority: new.priority,
             payload_bytes: new.payload_bytes,
+            _queued: queued,
             partition_bytes: new.partition_bytes,
-            partitions: vec![Partition::new(); new.partitions.max(1)],
+            params_bytes: new.params_bytes,
+            partitions: std::iter::repeat_with(Partition::new).take(new.partitions.max(1)).collect(),
             accepted: now,
             held: false,
             started: None,
             waiting_since: now,
+            passed_since: None,
+            overdue: false,
+            whole_failures: 0,
             waiters: 0,
             detached: false,
             superseded_by: None,

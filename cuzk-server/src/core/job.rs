@@ -8,8 +8,8 @@ use std::{
 use bytes::Bytes;
 use cuzk_synth::circuit::{CircuitId, CircuitKind};
 
-use super::identity::Identity;
-use crate::proving::PartitionProof;
+use super::{identity::Identity, ledger::Run};
+use crate::{memory::Reservation, proving::PartitionProof};
 
 /// A job's number within this process; the order of acceptance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -47,6 +47,16 @@ impl Priority {
             Self::Low => Some(Self::Normal),
             Self::Normal => Some(Self::High),
             Self::High | Self::Critical => None,
+        }
+    }
+
+    /// The next priority up.
+    pub const fn above(self) -> Option<Self> {
+        match self {
+            Self::Low => Some(Self::Normal),
+            Self::Normal => Some(Self::High),
+            Self::High => Some(Self::Critical),
+            Self::Critical => None,
         }
     }
 
@@ -136,19 +146,21 @@ pub(super) enum Stage {
 }
 
 /// One partition of a job.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Partition {
     pub(super) stage: Stage,
     /// Set exactly if `stage` is [`Stage::Proved`].
     pub(super) proof: Option<PartitionProof>,
-    /// Provers that have failed on it.
-    pub(super) failures: u32,
-    /// The device that failed on it; another one is better where there is another one.
-    pub(super) avoid_device: Option<usize>,
+    /// The number of the attempt that is under way or comes next. Rises with each, also with those that did not fail.
+    pub(super) attempt: u32,
+    /// Why each failed attempt failed, and where.
+    pub(super) failures: Vec<String>,
+    /// The devices that failed on it; another one is better where there is another one.
+    pub(super) tried: BTreeSet<usize>,
 }
 
 /// An unfinished job.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Job {
     pub(super) identity: Identity,
     /// The client's name for it, fit for a log.
@@ -157,8 +169,12 @@ pub(super) struct Job {
     /// Where it stands in the order; rises with waiting and with more urgent resubmission.
     pub(super) priority: Priority,
     pub(super) payload_bytes: u64,
+    /// The memory of its checked request.
+    pub(super) _queued: Option<Reservation>,
     /// Host memory of one synthesized partition.
     pub(super) partition_bytes: u64,
+    /// Host memory of the circuit's parameters.
+    pub(super) params_bytes: u64,
     pub(super) partitions: Vec<Partition>,
     pub(super) accepted: Instant,
     /// Not to be worked at yet: a store has still to keep it, or its request has still to be read back.
@@ -167,6 +183,12 @@ pub(super) struct Job {
     pub(super) started: Option<Instant>,
     /// When it was accepted or last promoted.
     pub(super) waiting_since: Instant,
+    /// Since when jobs behind it are taken first, because its parameters would have to take the place of theirs.
+    pub(super) passed_since: Option<Instant>,
+    /// Whether that has been for long enough.
+    pub(super) overdue: bool,
+    /// How often every partition's proof was right, but not the whole.
+    pub(super) whole_failures: u32,
     /// Clients that wait for it at this moment.
     pub(super) waiters: u32,
     /// Whether `SubmitProof` asked for it: then it goes on with nobody waiting.
@@ -186,6 +208,11 @@ impl Job {
         self.partitions.iter().position(|p| p.stage == stage)
     }
 
+    /// The partition that a run is the latest attempt at.
+    pub(super) fn latest(&mut self, run: Run) -> Option<&mut Partition> {
+        self.partitions.get_mut(run.partition).filter(|p| p.attempt == run.attempt)
+    }
+
     /// The whole proof, if every partition has its own.
     pub(super) fn whole_proof(&self) -> Option<Vec<u8>> {
         let proofs: Option<Vec<PartitionProof>> = self.partitions.iter().map(|p| p.proof).collect();
@@ -201,6 +228,13 @@ impl Job {
 impl Partition {
     /// A partition that nothing was done for yet.
     pub(super) fn new() -> Self {
-        Self { stage: Stage::Waiting, proof: None, failures: 0, avoid_device: None }
+        Self { stage: Stage::Waiting, proof: None, attempt: 0, failures: Vec::new(), tried: BTreeSet::new() }
+    }
+
+    /// Begins anew: whatever an earlier attempt still brings is dropped.
+    pub(super) fn start_over(&mut self) {
+        self.stage = Stage::Waiting;
+        self.proof = None;
+        self.attempt += 1;
     }
 }

@@ -1,11 +1,25 @@
 //! The host memory of partitions between the start of their synthesis and the end of their proof.
 //!
 //! A slot outlives its job: when a job is cancelled, what its partitions hold in a synthesis thread or a prover stays
-//! charged until that thread reports back.
+//! charged until that thread reports back. So does the slot of an attempt that was given up because it stalled.
 
 use std::{collections::BTreeMap, time::Instant};
 
+use cuzk_synth::circuit::CircuitId;
+
 use super::job::JobKey;
+use crate::memory::{Budget, Reservation, Use};
+
+/// One attempt at one partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Run {
+    /// Of which job.
+    pub job: JobKey,
+    /// Which partition.
+    pub partition: usize,
+    /// Which attempt at it, from 0. What comes of an earlier one than the latest is dropped.
+    pub attempt: u32,
+}
 
 /// Where a slot's memory is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,107 +33,87 @@ pub enum Place {
 }
 
 /// One partition's memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Slot {
     /// Where it is.
     pub place: Place,
-    /// How much.
-    pub bytes: u64,
+    /// Of which circuit the partition is.
+    pub circuit: CircuitId,
     /// Since when it is in that place.
     pub since: Instant,
     /// Whether it has been reported as being there for too long.
     pub stalled: bool,
+    reservation: Reservation,
+}
+
+impl Slot {
+    /// How much memory it is.
+    pub fn bytes(&self) -> u64 {
+        self.reservation.bytes()
+    }
 }
 
 /// Who holds how much of the budget.
 #[derive(Debug)]
 pub struct Ledger {
-    budget: u64,
-    /// Partitions that may be synthesized ahead of the provers.
-    depth: usize,
-    /// The sum of all slots' bytes.
-    used: u64,
-    slots: BTreeMap<(JobKey, usize), Slot>,
+    budget: Budget,
+    slots: BTreeMap<Run, Slot>,
 }
 
 impl Ledger {
-    /// An empty ledger: `budget` in bytes, `depth` in partitions.
-    pub fn new(budget: u64, depth: usize) -> Self {
-        Self { budget, depth, used: 0, slots: BTreeMap::new() }
+    /// An empty ledger on a budget.
+    pub fn new(budget: Budget) -> Self {
+        Self { budget, slots: BTreeMap::new() }
     }
 
-    /// The budget, in bytes.
-    pub fn budget(&self) -> u64 {
-        self.budget
+    /// The budget.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
     }
 
-    /// The part in use, in bytes.
+    /// Bytes of all slots.
     pub fn used(&self) -> u64 {
-        self.used
+        self.slots.values().map(Slot::bytes).sum()
     }
 
-    /// Whether another partition fits, once `freed` slots of `freed_bytes` in the hand-over are given up.
-    pub fn fits(&self, bytes: u64, freed: usize, freed_bytes: u64) -> bool {
-        let ahead = self.slots.values().filter(|s| !matches!(s.place, Place::Device(_))).count();
-        ahead - freed < self.depth && bytes <= self.budget.saturating_sub(self.used - freed_bytes)
-    }
-
-    /// Charges a partition whose synthesis begins.
-    pub fn charge(&mut self, slot: (JobKey, usize), bytes: u64, now: Instant) {
-        self.used += bytes;
-        let entry = Slot { place: Place::Synthesis, bytes, since: now, stalled: false };
-        let before = self.slots.insert(slot, entry);
-        debug_assert!(before.is_none(), "partition {slot:?} is in flight twice");
+    /// Charges a partition whose synthesis begins. `false`: there is no memory for it.
+    pub fn charge(&mut self, run: Run, circuit: CircuitId, bytes: u64, now: Instant) -> bool {
+        let Some(reservation) = self.budget.try_reserve(Use::Witness, bytes) else { return false };
+        let slot = Slot { place: Place::Synthesis, circuit, since: now, stalled: false, reservation };
+        let before = self.slots.insert(run, slot);
+        debug_assert!(before.is_none(), "{run:?} is in flight twice");
+        true
     }
 
     /// Notes that a partition moved on.
-    pub fn move_to(&mut self, slot: (JobKey, usize), place: Place, now: Instant) {
-        if let Some(entry) = self.slots.get_mut(&slot) {
-            *entry = Slot { place, since: now, stalled: false, bytes: entry.bytes };
+    pub fn move_to(&mut self, run: Run, place: Place, now: Instant) {
+        if let Some(slot) = self.slots.get_mut(&run) {
+            (slot.place, slot.since, slot.stalled) = (place, now, false);
         }
     }
 
     /// Gives a partition's memory back.
-    pub fn release(&mut self, slot: (JobKey, usize)) {
-        if let Some(entry) = self.slots.remove(&slot) {
-            self.used -= entry.bytes;
-        }
+    pub fn release(&mut self, run: Run) {
+        self.slots.remove(&run);
     }
 
-    /// A partition's slot.
-    pub fn get(&self, slot: (JobKey, usize)) -> Option<&Slot> {
-        self.slots.get(&slot)
+    /// Partitions of a circuit, wherever they are.
+    pub fn in_flight(&self, circuit: CircuitId) -> usize {
+        self.slots.values().filter(|slot| slot.circuit == circuit).count()
     }
 
-    /// All slots, by job and partition.
-    pub fn iter(&self) -> impl Iterator<Item = ((JobKey, usize), &Slot)> {
-        self.slots.iter().map(|(k, s)| (*k, s))
+    /// Partitions in provers of a device.
+    pub fn on_device(&self, device: usize) -> usize {
+        self.slots.values().filter(|slot| slot.place == Place::Device(device)).count()
     }
 
-    /// All slots, to mark the stalled ones.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = ((JobKey, usize), &mut Slot)> {
-        self.slots.iter_mut().map(|(k, s)| (*k, s))
+    /// All slots, by job, partition and attempt.
+    pub fn iter(&self) -> impl Iterator<Item = (Run, &Slot)> {
+        self.slots.iter().map(|(run, slot)| (*run, slot))
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn budget_and_depth_both_bound() {
-        let now = Instant::now();
-        let mut ledger = Ledger::new(100, 2);
-        assert!(ledger.fits(100, 0, 0) && !ledger.fits(101, 0, 0));
-        ledger.charge((JobKey(1), 0), 40, now);
-        ledger.charge((JobKey(1), 1), 10, now);
-        assert!(!ledger.fits(10, 0, 0), "two are ahead already");
-        assert!(ledger.fits(60, 1, 10));
-        // What is in a prover is not ahead of it, but still holds memory.
-        ledger.move_to((JobKey(1), 0), Place::Device(0), now);
-        assert!(ledger.fits(50, 0, 0) && !ledger.fits(51, 0, 0));
-        ledger.release((JobKey(1), 0));
-        ledger.release((JobKey(1), 0));
-        assert_eq!(ledger.used(), 10);
+    /// A slot, to mark it as stalled.
+    pub fn get_mut(&mut self, run: Run) -> Option<&mut Slot> {
+        self.slots.get_mut(&run)
     }
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::{
     Core, Effect,
     job::{JobKey, JobStatus, Outcome, Priority, Stage},
-    ledger::Place,
+    ledger::Run,
 };
 
 /// The most characters of an error text that a client gets.
@@ -62,8 +62,12 @@ impl Core {
         self.draining = true;
     }
 
-    /// Does what is due by now: abandoned jobs end, waiting ones rise, stalled ones fail, old results go.
-    pub fn handle_time(&mut self, now: Instant) {
+    /// Does what is due by now: abandoned jobs end, waiting ones rise, stalled attempts are given up, sick devices
+    /// are to be revived, old results go.
+    /// `true`: there may be work now that there was not before.
+    pub fn handle_time(&mut self, now: Instant) -> bool {
+        // First, for what is given up waits again, and waiting lifts a job.
+        self.give_up_stalled(now);
         let mut due: Vec<(JobKey, Due)> = Vec::new();
         for (key, job) in &self.jobs {
             if job.abandon_at.is_some_and(|at| at <= now) {
@@ -83,20 +87,25 @@ impl Core {
                 Due::Promote => self.promote(key, now),
             }
         }
-        self.fail_stalled(now);
+        let order_changed = self.note_overdue(now);
+        self.give_up_unserved(now);
+        self.revive_due(now);
         self.forget_old(now);
+        order_changed
     }
 
     /// When [`Self::handle_time`] has something to do next, if nothing else happens before.
     pub fn next_deadline(&self) -> Option<Instant> {
         let abandoned = self.jobs.values().filter_map(|job| job.abandon_at);
         let promoted = self.jobs.keys().filter_map(|key| self.promotion_at(*key));
-        let stalled = self
-            .ledger
-            .iter()
-            .filter(|(_, slot)| slot.place != Place::Handover && !slot.stalled)
-            .filter_map(|(_, slot)| slot.since.checked_add(self.limits.stage_limit));
-        abandoned.chain(promoted).chain(stalled).chain(self.finished.next_deadline()).min()
+        let others = [
+            self.next_stall(),
+            self.next_unserved(),
+            self.next_revival(),
+            self.next_overdue(),
+            self.finished.next_deadline(),
+        ];
+        abandoned.chain(promoted).chain(others.into_iter().flatten()).min()
     }
 
     /// Ends a job as failed.
@@ -117,8 +126,9 @@ impl Core {
         // Threads that work for it report in vain, and only then is their memory free. The rest is free now.
         for (partition, state) in job.partitions.iter().enumerate() {
             if state.stage == Stage::Ready {
-                self.ledger.release((key, partition));
-                self.effects.push(Effect::Discard { job: key, partition });
+                let run = Run { job: key, partition, attempt: state.attempt };
+                self.ledger.release(run);
+                self.effects.push(Effect::Discard(run));
             }
         }
         job.timings.total = now.saturating_duration_since(job.accepted);
@@ -132,7 +142,7 @@ impl Core {
             proof,
             error: cut(error),
             timings: job.timings,
-            devices: job.devices.iter().map(|d| self.devices[*d].clone()).collect(),
+            devices: job.devices.iter().map(|d| self.devices[*d].spec.id.clone()).collect(),
         });
         self.metrics.finished(&outcome);
         self.finished.insert(job.identity, outcome.clone(), now);
@@ -154,27 +164,6 @@ impl Core {
         job.waiting_since = now;
         if let Some(priority) = Priority::promoted(job.priority) {
             self.set_priority(key, priority);
-        }
-    }
-
-    /// A thread that has not come back for too long is not waited for: its job fails, its memory stays charged.
-    fn fail_stalled(&mut self, now: Instant) {
-        let mut stalled = Vec::new();
-        for (slot, state) in self.ledger.iter_mut() {
-            let age = now.saturating_duration_since(state.since);
-            if state.place != Place::Handover && !state.stalled && age >= self.limits.stage_limit {
-                state.stalled = true;
-                stalled.push((slot, state.place, age));
-            }
-        }
-        for ((job, partition), place, age) in stalled {
-            self.metrics.stalled();
-            self.effects.push(Effect::Stalled { job, partition, place, age });
-            if self.jobs.contains_key(&job) {
-                let place = self.place(place);
-                let reason = format!("partition {partition}: {place} has not answered for {} s", age.as_secs());
-                self.fail(job, reason, now);
-            }
         }
     }
 

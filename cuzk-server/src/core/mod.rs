@@ -5,25 +5,36 @@
 //!
 //! * [`identity`]: which submissions are the same job
 //! * [`job`], [`finished`]: a job before and after its end
-//! * [`ledger`], [`params`]: host memory, and the proving parameters in it
+//! * [`ledger`], [`params`], `loading`: host memory, and the proving parameters in it
 //! * `admission`: submit, attach, replay, supersede, refuse
-//! * `pipeline`: which partition is synthesized and proven next, and what its result means
+//! * `schedule`: which partition is synthesized and proven next
+//! * `pipeline`: what the result means, and what is tried again
+//! * [`devices`]: which of them get work
+//! * [`watchdog`]: how long a stage may take
 //! * `restore`: jobs that wait to be kept, and those that come back after a restart
 //! * `lifetime`: waiters, cancellation, time-outs, the end of a job
 
 mod admission;
+#[cfg(test)]
+mod attempts_tests;
+pub mod devices;
 pub mod finished;
 pub mod identity;
 pub mod job;
 pub mod ledger;
 mod lifetime;
+mod loading;
 pub mod params;
 mod pipeline;
 mod restore;
+mod schedule;
+#[cfg(test)]
+mod schedule_tests;
 #[cfg(test)]
 mod simulation;
 #[cfg(test)]
 mod tests;
+pub mod watchdog;
 
 use std::{
     cmp::Reverse,
@@ -34,26 +45,34 @@ use std::{
 
 pub use admission::{Interest, NewJob, Refused, Ticket, TicketKind};
 use cuzk_synth::circuit::{CircuitId, CircuitKind};
+use devices::{Device, DeviceSpec};
 use finished::{Finished, Retention};
 use identity::Identity;
 use job::{Job, JobKey, Outcome, Priority};
-use ledger::{Ledger, Place};
+use ledger::{Ledger, Place, Run};
 use params::{ParamsState, ParamsTable};
-pub use pipeline::{ProofFailure, ProofOrder, SynthesisFailure, SynthesisOrder};
+pub use pipeline::{ProofFailure, SynthesisFailure};
+pub use schedule::ProofOrder;
 
-use crate::metrics::Metrics;
+use crate::{
+    memory::{Budget, Reservation},
+    metrics::Metrics,
+    proving::PartitionProof,
+};
 
 /// The bounds a core keeps. See [`crate::EngineConfig`] for most of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Jobs waiting for their first synthesis.
     pub queued_jobs: usize,
-    /// Payload bytes of unfinished jobs.
-    pub queued_bytes: u64,
-    /// Bytes of synthesized partitions.
-    pub memory_budget: u64,
-    /// Partitions synthesized ahead of the provers.
-    pub handover_depth: usize,
+    /// Partitions synthesized at once.
+    pub synthesis_workers: usize,
+    /// Partitions ready ahead of the provers of each device; `None`: one for each prover.
+    pub lookahead: Option<usize>,
+    /// Attempts at one partition before its job fails. At least 1.
+    pub attempts: u32,
+    /// How long the order is bent so that parameters need not be exchanged.
+    pub group_delay: Duration,
     /// Ended jobs kept.
     pub retention: Retention,
     /// See [`crate::EngineConfig::abandon_grace`].
@@ -81,32 +100,50 @@ pub enum Effect {
         /// The client's name for it, fit for a log.
         label: String,
     },
+    /// One of several partitions of a job has a verified proof, and others have none yet.
+    Proved {
+        /// Of which job.
+        job: JobKey,
+        /// Which partition.
+        partition: usize,
+        /// The proof.
+        proof: PartitionProof,
+    },
     /// The outcomes of these jobs are not kept any longer.
     Forgotten(Vec<JobKey>),
     /// Drop a synthesized partition from the hand-over.
-    Discard {
-        /// Of which job.
-        job: JobKey,
-        /// Which partition.
-        partition: usize,
-    },
-    /// A partition failed on a device and is done again.
+    Discard(Run),
+    /// Something failed and is done again.
     Retried {
         /// Of which job.
         job: JobKey,
-        /// Which partition.
-        partition: usize,
-        /// The device's index.
-        device: usize,
+        /// Which partition; `None`: all.
+        partition: Option<usize>,
+        /// Where, in words.
+        place: String,
         /// What went wrong.
         reason: String,
     },
+    /// A device gets no more work.
+    Fenced {
+        /// Its index.
+        device: usize,
+        /// Why.
+        reason: String,
+    },
+    /// Try to revive a device, and report with [`Core::handle_revived`].
+    Revive(usize),
+    /// A device gets work again.
+    Revived {
+        /// Its index.
+        device: usize,
+        /// For how long it got none.
+        out_for: Duration,
+    },
     /// A partition has been in one place for too long.
     Stalled {
-        /// Of which job.
-        job: JobKey,
-        /// Which partition.
-        partition: usize,
+        /// Which.
+        run: Run,
         /// Where.
         place: Place,
         /// For how long.
@@ -114,7 +151,7 @@ pub enum Effect {
     },
     /// Load the parameters of a circuit and report with [`Core::handle_params_loaded`].
     LoadParams(CircuitId),
-    /// Release the parameters of a circuit.
+    /// Release the parameters of a circuit, and report with [`Core::handle_params_dropped`].
     DropParams(CircuitId),
 }
 
@@ -122,8 +159,8 @@ pub enum Effect {
 #[derive(Debug)]
 pub struct Core {
     limits: Limits,
-    /// Ids of the devices, by index.
-    devices: Vec<String>,
+    /// By index.
+    devices: Vec<Device>,
     next_key: u64,
     /// The unfinished jobs.
     jobs: HashMap<JobKey, Job>,
@@ -134,6 +171,8 @@ pub struct Core {
     finished: Finished,
     ledger: Ledger,
     params: ParamsTable,
+    /// Parameters on their way out of memory, and the memory that they hold until then.
+    leaving: Vec<(CircuitId, Reservation)>,
     draining: bool,
     metrics: Metrics,
     effects: Vec<Effect>,
@@ -156,13 +195,15 @@ pub struct CoreStatus {
     pub failed: u64,
     /// Partitions that have been in one place for too long, in words.
     pub stalled: Vec<String>,
+    /// Devices that get no work, since when and why, in words.
+    pub fenced: Vec<String>,
     /// Whether new jobs are refused.
     pub draining: bool,
 }
 
 impl Core {
-    /// An empty engine with devices of these ids.
-    pub fn new(limits: Limits, devices: Vec<String>) -> Self {
+    /// An empty engine with these devices, on a budget.
+    pub fn new(limits: Limits, budget: Budget, devices: Vec<DeviceSpec>) -> Self {
         Self {
             limits,
             next_key: 1,
@@ -170,12 +211,13 @@ impl Core {
             order: BTreeSet::new(),
             by_identity: HashMap::new(),
             finished: Finished::new(limits.retention),
-            ledger: Ledger::new(limits.memory_budget, limits.handover_depth),
+            ledger: Ledger::new(budget),
             params: ParamsTable::default(),
+            leaving: Vec::new(),
             draining: false,
             metrics: Metrics::new(devices.len()),
             effects: Vec::new(),
-            devices,
+            devices: devices.into_iter().map(Device::new).collect(),
         }
     }
 
@@ -224,9 +266,9 @@ impl Core {
         (self.finished.count(), self.finished.bytes())
     }
 
-    /// The ids of the devices, by index.
-    pub fn devices(&self) -> &[String] {
-        &self.devices
+    /// The devices, by index.
+    pub fn devices(&self) -> impl Iterator<Item = &DeviceSpec> {
+        self.devices.iter().map(|device| &device.spec)
     }
 
     /// Payload bytes of all unfinished jobs.
@@ -267,9 +309,18 @@ impl Core {
                 .ledger
                 .iter()
                 .filter(|(_, slot)| slot.stalled)
-                .map(|((_, partition), slot)| {
+                .map(|(run, slot)| {
                     let age = now.saturating_duration_since(slot.since).as_secs();
-                    format!("{} has not answered for {age} s (partition {partition})", self.place(slot.place))
+                    format!("{} has not answered for {age} s (partition {})", self.place(slot.place), run.partition)
+                })
+                .collect(),
+            fenced: self
+                .devices
+                .iter()
+                .filter_map(|device| {
+                    let fence = device.fence.as_ref()?;
+                    let age = now.saturating_duration_since(fence.since).as_secs();
+                    Some(format!("device {} gets no work since {age} s: {}", device.spec.id, fence.reason))
                 })
                 .collect(),
             draining: self.draining,
@@ -284,9 +335,9 @@ impl Core {
 
     fn job_on(&self, device: usize) -> Option<(JobKey, Option<CircuitKind>)> {
         let on_device = self.ledger.iter().filter(|(_, s)| s.place == Place::Device(device));
-        let ((key, _), _) = on_device.min_by_key(|(_, slot)| slot.since)?;
+        let (run, _) = on_device.min_by_key(|(_, slot)| slot.since)?;
         // The job may have been cancelled; the device still works for it.
-        Some((key, self.jobs.get(&key).map(|job| job.circuit.kind)))
+        Some((run.job, self.jobs.get(&run.job).map(|job| job.circuit.kind)))
     }
 
     /// A place in words, for messages.
@@ -294,7 +345,7 @@ impl Core {
         match place {
             Place::Synthesis => "a synthesis thread".to_owned(),
             Place::Handover => "the hand-over".to_owned(),
-            Place::Device(device) => format!("device {}", self.devices[device]),
+            Place::Device(device) => format!("device {}", self.devices[device].spec.id),
         }
     }
 }

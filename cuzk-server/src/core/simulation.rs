@@ -10,13 +10,17 @@ use cuzk_synth::circuit::{CircuitId, SectorSize};
 use proptest::prelude::*;
 
 use super::{
-    Core, Effect, Interest, Limits, NewJob, ProofFailure, ProofOrder, SynthesisFailure, SynthesisOrder, TicketKind,
+    Core, Effect, Interest, Limits, NewJob, ProofFailure, ProofOrder, SynthesisFailure, TicketKind,
+    devices::DeviceSpec,
     finished::Retention,
     job::{JobKey, JobStatus, Priority},
-    ledger::Place,
-    tests::{identity, limits},
+    ledger::{Place, Run},
+    tests::{device, identity, limits, size},
 };
-use crate::proving::PhaseTimings;
+use crate::{
+    memory::{Budget, Shares, Use},
+    proving::PhaseTimings,
+};
 
 const CIRCUITS: [CircuitId; 2] = [CircuitId::porep(SectorSize::Kib2), CircuitId::porep(SectorSize::Gib32)];
 const DEVICES: usize = 2;
@@ -51,6 +55,10 @@ enum Step {
         ok: bool,
     },
     Evict(usize),
+    Dropped,
+    Revived {
+        ok: bool,
+    },
     Wait(u64),
 }
 
@@ -66,9 +74,11 @@ fn step() -> impl Strategy<Value = Step> {
         6 => Just(Step::Synthesize),
         6 => (any::<usize>(), prop::bool::weighted(0.95)).prop_map(|(which, ok)| Step::Synthesized { which, ok }),
         6 => (0..DEVICES).prop_map(|device| Step::Prove { device }),
-        6 => (any::<usize>(), 0..12_u8).prop_map(|(which, result)| Step::Proved { which, result }),
+        6 => (any::<usize>(), 0..24_u8).prop_map(|(which, result)| Step::Proved { which, result }),
         2 => (0..2_usize, prop::bool::weighted(0.8)).prop_map(|(circuit, ok)| Step::Loaded { circuit, ok }),
         1 => (0..2_usize).prop_map(Step::Evict),
+        3 => Just(Step::Dropped),
+        2 => any::<bool>().prop_map(|ok| Step::Revived { ok }),
         2 => (0..200_u64).prop_map(Step::Wait),
     ]
 }
@@ -80,24 +90,36 @@ struct World {
     /// Accepted jobs: payload, and how they ended if they did.
     accepted: BTreeMap<JobKey, (u8, Option<JobStatus>)>,
     waiters: Vec<JobKey>,
-    synthesizing: Vec<SynthesisOrder>,
+    synthesizing: Vec<Run>,
     /// What the driver keeps between synthesis and proof.
-    handover: BTreeSet<(JobKey, usize)>,
+    handover: BTreeSet<Run>,
     proving: Vec<(ProofOrder, usize)>,
     loading: BTreeSet<CircuitId>,
     loaded: BTreeSet<CircuitId>,
+    /// Told to leave, still in memory.
+    leaving: BTreeSet<CircuitId>,
+    reviving: BTreeSet<usize>,
+}
+
+/// Parameters of 4 MiB and 5 MiB do not fit beside each other and two partitions.
+const SHARES: Shares = Shares { bodies: 0, queue: 700, work: 13 << 20 };
+const PARAMS_BYTES: [u64; 2] = [4 << 20, 5 << 20];
+const WORKERS: usize = 2;
+
+fn spec(n: usize) -> DeviceSpec {
+    DeviceSpec { workers: WORKERS, express: true, ..device(n) }
 }
 
 impl World {
     fn new() -> Self {
         let limits = Limits {
             queued_jobs: 5,
-            queued_bytes: 700,
+            attempts: 3,
             retention: Retention { jobs: 4, bytes: u64::MAX, age: Duration::from_secs(500) },
             ..limits()
         };
         Self {
-            core: Core::new(limits, (0..DEVICES).map(|n| n.to_string()).collect()),
+            core: Core::new(limits, Budget::new(SHARES), (0..DEVICES).map(spec).collect()),
             now: Instant::now(),
             accepted: BTreeMap::new(),
             waiters: Vec::new(),
@@ -106,6 +128,8 @@ impl World {
             proving: Vec::new(),
             loading: BTreeSet::new(),
             loaded: BTreeSet::new(),
+            leaving: BTreeSet::new(),
+            reviving: BTreeSet::new(),
         }
     }
 
@@ -131,16 +155,20 @@ impl World {
             Step::Synthesize => self.synthesize(),
             Step::Synthesized { which, ok } => {
                 if let Some(at) = pick(&self.synthesizing, which) {
-                    let order = self.synthesizing.swap_remove(at);
-                    let result = if ok { Ok(()) } else { Err(SynthesisFailure("bad".into())) };
-                    if self.core.handle_synthesized(order, result, Duration::ZERO, self.now) {
-                        assert!(self.handover.insert((order.job, order.partition)));
+                    let run = self.synthesizing.swap_remove(at);
+                    let failures = [SynthesisFailure::Input("bad".into()), SynthesisFailure::Panic("worse".into())];
+                    let result = if ok { Ok(()) } else { Err(failures[which / 7 % 2].clone()) };
+                    if self.core.handle_synthesized(run, result, Duration::ZERO, self.now) {
+                        assert!(self.handover.insert(run));
                     }
                 }
             }
             Step::Prove { device } => {
                 if let Some(order) = self.core.poll_proof(device, self.now) {
-                    assert!(self.handover.remove(&(order.job, order.partition)), "the assignment is there");
+                    assert!(self.handover.remove(&order.run), "the assignment is there");
+                    assert!(self.core.fence_of(device).is_none(), "a sick device gets no work");
+                    let beside = self.proving.iter().filter(|(_, d)| *d == device).count();
+                    assert!(beside < WORKERS || (order.urgent && beside == WORKERS), "{beside} are there");
                     assert!(self.loaded.contains(&order.circuit), "the parameters are there");
                     self.proving.push((order, device));
                 }
@@ -152,13 +180,25 @@ impl World {
                     if ok {
                         self.loaded.insert(circuit);
                     }
-                    let result = if ok { Ok(10) } else { Err("no".to_owned()) };
+                    let bytes = PARAMS_BYTES[CIRCUITS.iter().position(|c| *c == circuit).unwrap()];
+                    let result = if ok { Ok(size(bytes)) } else { Err("no".to_owned()) };
                     self.core.handle_params_loaded(circuit, result, self.now);
                 }
             }
             Step::Evict(circuit) => {
                 let was_loaded = self.core.evict(CIRCUITS[circuit]).was_loaded;
                 assert_eq!(was_loaded, self.loaded.contains(&CIRCUITS[circuit]));
+            }
+            Step::Dropped => {
+                if let Some(circuit) = self.leaving.pop_first() {
+                    self.core.handle_params_dropped(circuit);
+                }
+            }
+            Step::Revived { ok } => {
+                if let Some(device) = self.reviving.pop_first() {
+                    let result = if ok { Ok(()) } else { Err("no".to_owned()) };
+                    self.core.handle_revived(device, result, self.now);
+                }
             }
             Step::Wait(secs) => {
                 self.now += Duration::from_secs(secs);
@@ -179,6 +219,7 @@ impl World {
             payload_bytes: 100,
             partitions,
             partition_bytes: 3 << 20,
+            params_bytes: PARAMS_BYTES[usize::from(payload) % 2],
         };
         let interest = if waiting { Interest::Waiting } else { Interest::Detached };
         let Ok(ticket) = self.core.submit(new, interest, self.now) else { return };
@@ -198,32 +239,43 @@ impl World {
         }
     }
 
-    /// Whatever is synthesized next, nothing more urgent could have been.
+    /// Whatever is synthesized next, nothing more urgent could have been; among equals only a job whose parameters are not
+    /// there is passed over.
     fn synthesize(&mut self) {
-        let Some(order) = self.core.poll_synthesis(self.now) else { return };
-        let chosen = &self.core.jobs[&order.job];
+        let Some(run) = self.core.poll_synthesis(self.now) else { return };
+        let chosen = &self.core.jobs[&run.job];
+        assert!(self.loaded.contains(&chosen.circuit), "the parameters are there");
         for (key, job) in &self.core.jobs {
-            let before = (job.priority, std::cmp::Reverse(*key)) > (chosen.priority, std::cmp::Reverse(order.job));
-            let able =
-                !job.held && self.loaded.contains(&job.circuit) && job.first_at(super::job::Stage::Waiting).is_some();
-            assert!(!(before && able), "{key:?} goes before {order:?}");
+            let before = (job.priority, std::cmp::Reverse(*key)) > (chosen.priority, std::cmp::Reverse(run.job));
+            let waits = !job.held && job.first_at(super::job::Stage::Waiting).is_some();
+            let able = waits && self.loaded.contains(&job.circuit);
+            assert!(!(before && able), "{key:?} goes before {run:?}");
+            // Its parameters are on their way, or have no room yet.
+            let late = job.passed_since.is_some_and(|since| self.now - since >= limits().group_delay);
+            let on_its_way = self.loading.contains(&job.circuit) || !self.core.is_available(job.circuit);
+            assert!(!(before && waits && late) || on_its_way, "{key:?} has been passed over for too long");
         }
-        self.synthesizing.push(order);
+        self.synthesizing.push(run);
     }
 
     fn proved(&mut self, which: usize, result: u8) {
         let Some(at) = pick(&self.proving, which) else { return };
         let (order, device) = self.proving.swap_remove(at);
-        let payload = self.accepted[&order.job].0;
-        let result = match result {
-            0 => Err(ProofFailure::Error("no".into())),
+        let payload = self.accepted[&order.run.job].0;
+        let proven = match result {
+            0 => Err(ProofFailure::Device("no".into())),
             1 => Err(ProofFailure::BadProof),
             2 => Err(ProofFailure::Panic("no".into())),
+            3 => Err(ProofFailure::Sick("no".into())),
+            4 => Err(ProofFailure::Stopped),
+            5 => Err(ProofFailure::Input("no".into())),
             _ => Ok([payload; 192]),
         };
-        let whole = self.core.handle_proved(order, device, result, &PhaseTimings::default(), self.now);
+        let whole = self.core.handle_proved(order, device, proven, &PhaseTimings::default(), self.now);
         if let Some(whole) = whole {
-            self.core.handle_whole_verified(order.job, whole, Ok(()), self.now);
+            assert!(whole.iter().all(|b| *b == payload), "only its own partitions");
+            let verified = if result == 6 { Err("no".to_owned()) } else { Ok(()) };
+            self.core.handle_whole_verified(order.run.job, whole, verified, self.now);
         }
     }
 
@@ -241,15 +293,23 @@ impl World {
                     }
                     self.waiters.retain(|key| *key != outcome.key);
                 }
-                Effect::Discard { job, partition } => {
-                    assert!(self.handover.remove(&(job, partition)));
-                }
+                Effect::Discard(run) => assert!(self.handover.remove(&run)),
                 Effect::LoadParams(circuit) => {
-                    assert!(!self.loaded.contains(&circuit));
+                    assert!(!self.loaded.contains(&circuit) && !self.leaving.contains(&circuit));
                     assert!(self.loading.insert(circuit), "one load at a time");
                 }
-                Effect::DropParams(circuit) => assert!(self.loaded.remove(&circuit)),
-                Effect::Started { .. } | Effect::Retried { .. } | Effect::Stalled { .. } | Effect::Forgotten(_) => {}
+                Effect::DropParams(circuit) => {
+                    assert!(self.loaded.remove(&circuit) && self.leaving.insert(circuit));
+                    assert_eq!(self.core.ledger().in_flight(circuit), 0, "nobody works with them");
+                }
+                Effect::Revive(device) => assert!(self.reviving.insert(device), "one attempt at a time"),
+                Effect::Started { .. }
+                | Effect::Proved { .. }
+                | Effect::Retried { .. }
+                | Effect::Stalled { .. }
+                | Effect::Fenced { .. }
+                | Effect::Revived { .. }
+                | Effect::Forgotten(_) => {}
             }
         }
     }
@@ -265,7 +325,12 @@ impl World {
         assert_eq!(waiting, pending as usize);
 
         let ledger = self.core.ledger();
-        assert!(ledger.used() <= ledger.budget());
+        let (budget, work) = (ledger.budget(), SHARES.work);
+        assert!(budget.used_for(Use::Witness) + budget.used_for(Use::Params) <= work, "no overrun: {budget:?}");
+        let circuits = self.loading.iter().chain(&self.loaded).chain(&self.leaving);
+        let held: u64 = circuits.map(|c| PARAMS_BYTES[CIRCUITS.iter().position(|o| o == c).unwrap()]).sum();
+        assert_eq!(budget.used_for(Use::Params), held, "the books are right");
+        assert_eq!(budget.used_for(Use::Queue), self.core.queued_bytes());
         let in_place = |place: fn(&Place) -> bool| ledger.iter().filter(|(_, s)| place(&s.place)).count();
         assert_eq!(in_place(|p| *p == Place::Synthesis), self.synthesizing.len());
         assert_eq!(in_place(|p| *p == Place::Handover), self.handover.len());
@@ -288,12 +353,15 @@ impl World {
             for circuit in [0, 1] {
                 self.step(Step::Loaded { circuit, ok: true });
             }
+            self.step(Step::Dropped);
+            self.step(Step::Revived { ok: true });
             self.step(Step::Synthesize);
             self.step(Step::Synthesized { which: 0, ok: true });
             for device in 0..DEVICES {
                 self.step(Step::Prove { device });
             }
             self.step(Step::Proved { which: 0, result: 9 });
+            self.step(Step::Wait(1));
             if self.core.unfinished() == 0 && self.core.ledger().used() == 0 {
                 return;
             }

@@ -8,25 +8,30 @@ use std::{
 use cuzk_synth::circuit::{CircuitId, CircuitKind, SectorSize};
 
 use super::{
-    Core, Effect, Interest, Limits, NewJob, ProofFailure, ProofOrder, Refused, SynthesisFailure, SynthesisOrder,
-    Ticket, TicketKind,
+    Core, Effect, Interest, Limits, NewJob, ProofFailure, ProofOrder, Refused, SynthesisFailure, Ticket, TicketKind,
+    devices::DeviceSpec,
     finished::Retention,
     identity::Identity,
     job::{JobKey, JobStatus, Outcome, Priority},
+    ledger::{Place, Run, Slot},
     params::ParamsState,
 };
-use crate::proving::PhaseTimings;
+use crate::{
+    memory::{Budget, Shares},
+    proving::{ParamsSize, PhaseTimings},
+};
 
-const CIRCUIT: CircuitId = CircuitId::porep(SectorSize::Kib2);
-const OTHER: CircuitId = CircuitId::porep(SectorSize::Gib32);
-const MIB: u64 = 1 << 20;
+pub(super) const CIRCUIT: CircuitId = CircuitId::porep(SectorSize::Kib2);
+pub(super) const OTHER: CircuitId = CircuitId::porep(SectorSize::Gib32);
+pub(super) const MIB: u64 = 1 << 20;
 
 pub(super) fn limits() -> Limits {
     Limits {
         queued_jobs: 4,
-        queued_bytes: 1000,
-        memory_budget: 10 * MIB,
-        handover_depth: 2,
+        synthesis_workers: 1,
+        lookahead: Some(1),
+        attempts: 2,
+        group_delay: secs(100),
         retention: Retention { jobs: 8, bytes: u64::MAX, age: secs(1000) },
         abandon_grace: secs(60),
         promote_after: secs(500),
@@ -34,7 +39,7 @@ pub(super) fn limits() -> Limits {
     }
 }
 
-fn secs(n: u64) -> Duration {
+pub(super) fn secs(n: u64) -> Duration {
     Duration::from_secs(n)
 }
 
@@ -50,10 +55,14 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn new(limits: Limits, devices: usize) -> Self {
-        let devices = (0..devices).map(|n| format!("gpu-{n}")).collect();
-        let mut bench = Self { core: Core::new(limits, devices), now: Instant::now() };
-        bench.core.request_params(CIRCUIT, bench.now);
-        bench.core.handle_params_loaded(CIRCUIT, Ok(100), bench.now);
+        Self::with(limits, (0..devices).map(device).collect())
+    }
+
+    pub(super) fn with(limits: Limits, devices: Vec<DeviceSpec>) -> Self {
+        let budget = Budget::new(Shares { bodies: 0, queue: 1000, work: 10 * MIB + 100 });
+        let mut bench = Self { core: Core::new(limits, budget, devices), now: Instant::now() };
+        bench.core.request_params(CIRCUIT, 0, bench.now);
+        bench.core.handle_params_loaded(CIRCUIT, Ok(size(100)), bench.now);
         bench.core.take_effects();
         bench
     }
@@ -72,18 +81,26 @@ impl Bench {
     }
 
     pub(super) fn synth(&mut self) -> Option<(JobKey, usize)> {
-        self.core.poll_synthesis(self.now).map(|o| (o.job, o.partition))
+        self.core.poll_synthesis(self.now).map(|run| (run.job, run.partition))
     }
 
-    fn synth_done(&mut self, (job, partition): (JobKey, usize)) -> bool {
-        self.core.handle_synthesized(SynthesisOrder { job, partition }, Ok(()), secs(2), self.now)
+    /// The synthesis of a partition that is under way ends well.
+    pub(super) fn synth_done(&mut self, (job, partition): (JobKey, usize)) -> bool {
+        let of = |run: &Run, slot: &Slot| (run.job, run.partition, slot.place) == (job, partition, Place::Synthesis);
+        let run = self.core.ledger().iter().find(|(run, slot)| of(run, slot)).expect("it is under way").0;
+        self.core.handle_synthesized(run, Ok(()), secs(2), self.now)
     }
 
-    fn prove(&mut self, device: usize) -> Option<ProofOrder> {
+    pub(super) fn prove(&mut self, device: usize) -> Option<ProofOrder> {
         self.core.poll_proof(device, self.now)
     }
 
-    fn proved(&mut self, order: ProofOrder, device: usize, result: Result<u8, ProofFailure>) -> Option<Vec<u8>> {
+    pub(super) fn proved(
+        &mut self,
+        order: ProofOrder,
+        device: usize,
+        result: Result<u8, ProofFailure>,
+    ) -> Option<Vec<u8>> {
         let mut timings = PhaseTimings::default();
         timings.add(PhaseTimings::LOCK_HOLD, secs(3));
         self.core.handle_proved(order, device, result.map(|b| [b; 192]), &timings, self.now)
@@ -99,7 +116,7 @@ impl Bench {
             }
             while let Some(order) = self.prove(0) {
                 if let Some(whole) = self.proved(order, 0, Ok(fill)) {
-                    self.core.handle_whole_verified(order.job, whole, Ok(()), self.now);
+                    self.core.handle_whole_verified(order.run.job, whole, Ok(()), self.now);
                 }
                 idle = false;
             }
@@ -134,10 +151,21 @@ pub(super) fn job(request: u8, payload: u8) -> NewJob {
         payload_bytes: 100,
         partitions: 1,
         partition_bytes: MIB,
+        params_bytes: 0,
     }
 }
 
-fn at(priority: Priority, new: NewJob) -> NewJob {
+/// Parameters that are wholly in host memory.
+pub(super) fn size(bytes: u64) -> ParamsSize {
+    ParamsSize { bytes, host_bytes: bytes }
+}
+
+/// A device that takes as many partitions as a test gives it.
+pub(super) fn device(n: usize) -> DeviceSpec {
+    DeviceSpec { id: format!("gpu-{n}"), workers: 100, express: false, circuits: None }
+}
+
+pub(super) fn at(priority: Priority, new: NewJob) -> NewJob {
     NewJob { priority, ..new }
 }
 
@@ -151,7 +179,7 @@ fn a_job_from_acceptance_to_its_proof() {
     assert_eq!(b.synth(), None);
     assert!(b.synth_done(p1) && b.synth_done(p0));
     let (first, second) = (b.prove(0).unwrap(), b.prove(0).unwrap());
-    assert_eq!((first.partition, second.partition), (0, 1));
+    assert_eq!((first.run.partition, second.run.partition), (0, 1));
     b.now += secs(10);
     assert_eq!(b.proved(second, 0, Ok(2)), None);
     let whole = b.proved(first, 0, Ok(1)).expect("that was the last partition");
@@ -190,9 +218,12 @@ fn failed_and_cancelled_jobs_are_tried_again() {
     let second = b.submit(job(1, 1), Interest::Detached).unwrap();
     assert_eq!(second.kind, TicketKind::New);
     let order = b.core.poll_synthesis(b.now).unwrap();
-    assert!(!b.core.handle_synthesized(order, Err(SynthesisFailure("bad tree".into())), secs(1), b.now));
+    assert!(!b.core.handle_synthesized(order, Err(SynthesisFailure::Input("bad tree".into())), secs(1), b.now));
     let failed = b.outcome(second.key);
-    assert_eq!((failed.status, failed.error.as_str()), (JobStatus::Failed, "synthesis of partition 0 of 1: bad tree"));
+    assert_eq!(
+        (failed.status, failed.error.as_str()),
+        (JobStatus::Failed, "partition 0 of 1: a synthesis thread: bad tree")
+    );
     assert_eq!(b.submit(job(1, 1), Interest::Detached).unwrap().kind, TicketKind::New);
     assert_eq!(b.core.cancel(JobKey(999), "", b.now), None);
 }
@@ -257,7 +288,7 @@ fn jobs_without_an_id_do_not_stop_each_other() {
 
 #[test]
 fn priority_then_arrival_partition_by_partition() {
-    let mut b = Bench::new(Limits { handover_depth: 1, ..limits() }, 1);
+    let mut b = Bench::new(Limits { lookahead: Some(0), ..limits() }, 1);
     let normal = b.accept(NewJob { partitions: 3, ..job(1, 1) });
     let first = b.synth().unwrap();
     let low = b.accept(at(Priority::Low, job(2, 1)));
@@ -273,7 +304,7 @@ fn priority_then_arrival_partition_by_partition() {
             b.synth_done(next);
         }
         if let Some(whole) = b.proved(proof, 0, Ok(0)) {
-            b.core.handle_whole_verified(proof.job, whole, Ok(()), b.now);
+            b.core.handle_whole_verified(proof.run.job, whole, Ok(()), b.now);
         }
     }
     assert_eq!(order, [normal, critical, high, normal, normal, later, low]);
@@ -319,7 +350,11 @@ fn a_full_queue_refuses_with_numbers_and_a_hint() {
 fn what_can_never_fit_is_refused_at_once() {
     let mut b = Bench::new(limits(), 1);
     let refused = b.submit(NewJob { partition_bytes: 11 * MIB, ..job(1, 1) }, Interest::Detached);
-    assert_eq!(refused.unwrap_err(), Refused::NeverFits { circuit: CIRCUIT, needed: 11 * MIB, budget: 10 * MIB });
+    let work = 10 * MIB + 100;
+    let refusal = Refused::NeverFits { circuit: CIRCUIT, params: 0, partition: 11 * MIB, work };
+    assert_eq!(refused.unwrap_err(), refusal);
+    let refused = b.submit(NewJob { partition_bytes: MIB, params_bytes: 10 * MIB, ..job(1, 1) }, Interest::Detached);
+    assert!(matches!(refused.unwrap_err(), Refused::NeverFits { params: 10485760, .. }));
     b.accept(NewJob { partition_bytes: 10 * MIB, ..job(1, 1) });
 }
 
@@ -336,7 +371,7 @@ fn draining_takes_no_new_jobs_and_finishes_the_old() {
 
 #[test]
 fn memory_and_hand_over_bound_what_is_synthesized_ahead() {
-    let mut b = Bench::new(Limits { handover_depth: 100, ..limits() }, 1);
+    let mut b = Bench::new(Limits { lookahead: Some(99), ..limits() }, 1);
     b.accept(NewJob { partitions: 20, partition_bytes: 3 * MIB, ..job(1, 1) });
     let ahead: Vec<_> = std::iter::from_fn(|| b.synth()).collect();
     assert_eq!(ahead.len(), 3, "10 MiB hold three partitions of 3 MiB");
@@ -353,7 +388,7 @@ fn memory_and_hand_over_bound_what_is_synthesized_ahead() {
 
 #[test]
 fn small_less_urgent_jobs_do_not_overtake_a_large_one() {
-    let mut b = Bench::new(Limits { handover_depth: 100, ..limits() }, 1);
+    let mut b = Bench::new(Limits { lookahead: Some(99), ..limits() }, 1);
     b.accept(NewJob { partitions: 1, partition_bytes: 4 * MIB, ..job(1, 1) });
     b.accept(NewJob { partition_bytes: 8 * MIB, ..job(2, 1) });
     b.accept(job(3, 1));
@@ -378,10 +413,11 @@ fn an_urgent_job_displaces_what_was_synthesized_for_others() {
     let critical = b.accept(at(Priority::Critical, job(2, 1)));
     assert_eq!(b.synth(), Some((critical, 0)));
     let effects = b.core.take_effects();
-    assert!(effects.contains(&Effect::Discard { job: low, partition: 1 }), "{effects:?}");
-    assert!(!effects.contains(&Effect::Discard { job: low, partition: 0 }), "no more than needed");
+    let first = |partition| Effect::Discard(Run { job: low, partition, attempt: 0 });
+    assert!(effects.contains(&first(1)), "{effects:?}");
+    assert!(!effects.contains(&first(0)), "no more than needed");
     b.synth_done((critical, 0));
-    assert_eq!(b.prove(0).unwrap().job, critical);
+    assert_eq!(b.prove(0).unwrap().run.job, critical);
     // The displaced partition is synthesized again in its turn.
     b.finish_all(1);
     assert_eq!(b.core.unfinished(), 1, "the critical one is still in its prover");
@@ -402,68 +438,8 @@ fn waiting_lifts_a_job_but_never_to_critical() {
 }
 
 #[test]
-fn a_bad_proof_is_tried_once_more_on_another_device() {
-    let mut b = Bench::new(limits(), 2);
-    let key = b.accept(NewJob { partitions: 2, ..job(1, 1) });
-    for _ in 0..2 {
-        let order = b.synth().unwrap();
-        b.synth_done(order);
-    }
-    let (bad, good) = (b.prove(0).unwrap(), b.prove(1).unwrap());
-    b.proved(good, 1, Ok(1));
-    assert_eq!(b.proved(bad, 0, Err(ProofFailure::BadProof)), None);
-    let retried = |e: &Effect| matches!(e, Effect::Retried { partition: 0, device: 0, .. });
-    assert!(b.core.take_effects().iter().any(retried));
-    assert_eq!(b.synth(), Some((key, 0)), "only the bad one");
-    b.synth_done((key, 0));
-    assert_eq!(b.prove(0), None, "not where it went wrong");
-    let again = b.prove(1).unwrap();
-    assert_eq!(again.partition, 0);
-    assert_eq!(b.proved(again, 1, Err(ProofFailure::BadProof)), None);
-    let outcome = b.outcome(key);
-    assert_eq!(outcome.status, JobStatus::Failed);
-    assert_eq!(outcome.error, "partition 0 of 2 on device gpu-1: the proof does not verify (2 tries)");
-}
-
-#[test]
-fn a_lone_device_tries_again_itself() {
-    let mut b = Bench::new(limits(), 1);
-    let key = b.accept(job(1, 1));
-    let order = b.synth().unwrap();
-    b.synth_done(order);
-    let proof = b.prove(0).unwrap();
-    b.proved(proof, 0, Err(ProofFailure::Error("out of memory".into())));
-    b.finish_all(9);
-    assert_eq!(b.outcome(key).proof[..], [9; 192]);
-}
-
-#[test]
-fn a_panic_is_not_tried_again() {
-    let mut b = Bench::new(limits(), 1);
-    let key = b.accept(job(1, 1));
-    let order = b.synth().unwrap();
-    b.synth_done(order);
-    let proof = b.prove(0).unwrap();
-    b.proved(proof, 0, Err(ProofFailure::Panic("the prover panicked: index".into())));
-    assert_eq!(b.outcome(key).error, "partition 0 of 1 on device gpu-0: the prover panicked: index");
-}
-
-#[test]
-fn a_whole_that_does_not_verify_fails_the_job() {
-    let mut b = Bench::new(limits(), 1);
-    let key = b.accept(job(1, 1));
-    let order = b.synth().unwrap();
-    b.synth_done(order);
-    let proof = b.prove(0).unwrap();
-    let whole = b.proved(proof, 0, Ok(1)).unwrap();
-    b.core.handle_whole_verified(key, whole, Err("it does not verify".into()), b.now);
-    assert_eq!(b.outcome(key).status, JobStatus::Failed);
-    assert!(b.outcome(key).proof.is_empty());
-}
-
-#[test]
 fn cancelling_a_running_job_drops_late_results_and_frees_memory_when_they_come() {
-    let mut b = Bench::new(Limits { handover_depth: 3, ..limits() }, 1);
+    let mut b = Bench::new(Limits { lookahead: Some(2), ..limits() }, 1);
     let key = b.accept(NewJob { partitions: 3, ..job(1, 1) });
     let orders: Vec<_> = std::iter::from_fn(|| b.synth()).collect();
     b.synth_done(orders[0]);
@@ -471,7 +447,7 @@ fn cancelling_a_running_job_drops_late_results_and_frees_memory_when_they_come()
     let proof = b.prove(0).unwrap();
     assert_eq!(b.core.ledger().used(), 3 * MIB);
     b.core.cancel(key, "", b.now);
-    assert!(b.core.take_effects().contains(&Effect::Discard { job: key, partition: 1 }));
+    assert!(b.core.take_effects().contains(&Effect::Discard(Run { job: key, partition: 1, attempt: 0 })));
     assert_eq!(b.core.ledger().used(), 2 * MIB, "a synthesis thread and a prover still hold theirs");
     assert!(!b.synth_done(orders[2]));
     assert_eq!(b.proved(proof, 0, Ok(1)), None);
@@ -517,7 +493,7 @@ fn parameters_are_loaded_once_and_hold_up_no_other_circuit() {
     let loads = b.core.take_effects().into_iter().filter(|e| *e == Effect::LoadParams(OTHER));
     assert_eq!(loads.count(), 1);
     b.now += secs(30);
-    b.core.handle_params_loaded(OTHER, Ok(5), b.now);
+    b.core.handle_params_loaded(OTHER, Ok(size(5)), b.now);
     assert_eq!(b.synth(), Some((JobKey(1), 0)));
     b.synth_done((ready, 0));
     b.synth_done((JobKey(1), 0));
@@ -566,32 +542,10 @@ fn a_preload_takes_back_an_eviction_that_waits() {
     b.accept(job(1, 1));
     let order = b.synth().unwrap();
     b.core.evict(CIRCUIT);
-    assert!(matches!(b.core.request_params(CIRCUIT, b.now), ParamsState::Loaded { .. }));
+    assert!(matches!(b.core.request_params(CIRCUIT, 0, b.now), ParamsState::Loaded { .. }));
     b.synth_done(order);
     b.finish_all(1);
     assert_eq!(b.core.evict(CIRCUIT).freed_bytes, 100, "free now, so at once");
-}
-
-#[test]
-fn a_stalled_prover_is_not_waited_for() {
-    let mut b = Bench::new(limits(), 2);
-    let key = b.accept(job(1, 1));
-    let order = b.synth().unwrap();
-    b.synth_done(order);
-    // Any time in the hand-over is no stall: the devices may be busy.
-    b.pass(secs(400));
-    let proof = b.prove(1).unwrap();
-    b.pass(secs(299));
-    assert!(b.core.is_unfinished(key));
-    b.pass(secs(1));
-    assert_eq!(b.outcome(key).error, "partition 0: device gpu-1 has not answered for 300 s");
-    let status = b.core.status(b.now);
-    assert_eq!(status.stalled, ["device gpu-1 has not answered for 300 s (partition 0)"]);
-    b.pass(secs(1000));
-    let stalls = b.core.take_effects().into_iter().filter(|e| matches!(e, Effect::Stalled { .. }));
-    assert_eq!(stalls.count(), 1, "said once");
-    b.proved(proof, 1, Ok(1));
-    assert!(b.core.status(b.now).stalled.is_empty());
 }
 
 #[test]
@@ -629,7 +583,7 @@ fn status_counts_each_unfinished_job_once() {
     let status = b.core.status(b.now);
     assert_eq!(status.queues[0], (CircuitKind::Porep, 1, 1));
     assert!(status.queues[1..].iter().all(|(_, pending, running)| pending + running == 0));
-    assert_eq!(status.device_jobs, [Some((proof.job, Some(CircuitKind::Porep)))]);
-    b.core.cancel(proof.job, "", b.now);
-    assert_eq!(b.core.status(b.now).device_jobs, [Some((proof.job, None))], "the device still works for it");
+    assert_eq!(status.device_jobs, [Some((proof.run.job, Some(CircuitKind::Porep)))]);
+    b.core.cancel(proof.run.job, "", b.now);
+    assert_eq!(b.core.status(b.now).device_jobs, [Some((proof.run.job, None))], "the device still works for it");
 }

@@ -79,16 +79,29 @@ pub(super) fn ended(job: &str, request: &str, outcome: &Outcome) {
     }
 }
 
-pub(super) fn retried(job: &str, partition: usize, device: &str, reason: &str, loud: bool) {
+pub(super) fn retried(job: &str, partition: Option<usize>, place: &str, reason: &str, loud: bool) {
     if loud {
-        warn!(job, partition, device, reason, "partition failed, trying again");
+        warn!(job, partition, place, reason, "failed, trying again");
     } else {
-        debug!(job, partition, device, reason, "partition failed, trying again");
+        debug!(job, partition, place, reason, "failed, trying again");
     }
 }
 
+/// Always loud: whatever the cause is, somebody has to look at this device.
+pub(super) fn bad_proof(job: &str, partition: usize, device: &str) {
+    error!(job, partition, device, "a proof does not verify: it is not returned");
+}
+
+pub(super) fn fenced(device: &str, reason: &str) {
+    error!(device, reason, "the device gets no more work until it is revived");
+}
+
+pub(super) fn revived(device: &str, out_for: Duration) {
+    info!(device, out_for_s = out_for.as_secs(), "the device gets work again");
+}
+
 pub(super) fn stalled(job: &str, partition: usize, place: &str, age: Duration) {
-    error!(job, partition, age_s = age.as_secs(), "{place} has not answered, its job is failed");
+    error!(job, partition, age_s = age.as_secs(), "{place} has not answered, the attempt is given up");
 }
 
 /// One line a partition with every phase, in the order in which they ran.

@@ -44,12 +44,13 @@ use crate::{
         job::{Outcome, Priority},
         params::{Evicted, ParamsState},
     },
+    memory::{Budget, Use},
     metrics,
     proving::{ProofRequest, Proving},
     store::{JobStore, StoreError},
 };
 use keep::Keeper;
-use shared::Shared;
+use shared::{Chore, Shared};
 use waiter::Waiter;
 
 /// A proving engine. Clones share one engine; when the last one is dropped, its jobs are cancelled and its threads end
@@ -138,7 +139,8 @@ impl<P: Proving> Engine<P> {
     /// # Panics
     /// If the machine refuses to start threads.
     pub fn start(config: EngineConfig, proving: Arc<P>) -> Self {
-        Self::run(&config, Shared::new(&config, proving, None, None))
+        let (shared, chores) = Shared::new(&config, proving, None, None);
+        Self::run(&config, shared, chores)
     }
 
     /// As [`Self::start`], with jobs that outlive the process. What the store holds is taken back: finished jobs are
@@ -153,17 +155,18 @@ impl<P: Proving> Engine<P> {
     ) -> Result<Self, StoreError> {
         let (recovered, keeper) = Keeper::open(store)?;
         let ids = keep::ids(&recovered);
-        let engine = Self::run(&config, Shared::new(&config, proving, Some(ids), Some(keeper)));
+        let (shared, chores) = Shared::new(&config, proving, Some(ids), Some(keeper));
+        let engine = Self::run(&config, shared, chores);
         let shared = engine.handle.shared.clone();
         let jobs = keep::restore(&shared, recovered);
         workers::spawn("cuzk-resume".to_owned(), move || keep::reread(&shared, jobs));
         Ok(engine)
     }
 
-    fn run(config: &EngineConfig, shared: Shared<P>) -> Self {
+    fn run(config: &EngineConfig, shared: Shared<P>, chores: mpsc::Receiver<Chore>) -> Self {
         let shared = Arc::new(shared);
         let admissions = Arc::new(Semaphore::new(config.admit_threads.max(1)));
-        let facts = workers::start(&shared, config);
+        let facts = workers::start(&shared, config, chores);
         Self { handle: Arc::new(Handle { shared, admissions, _facts: facts }) }
     }
 
@@ -214,6 +217,14 @@ impl<P: Proving> Engine<P> {
         cancelled.ok_or_else(|| EngineError::unknown_job(job_id))
     }
 
+    /// Waits until the store knows of every end so far: what a client was told then stays so after a crash.
+    pub async fn settle(&self) {
+        let shared = self.handle.shared.clone();
+        let flushed = tokio::task::spawn_blocking(move || shared.keeper.as_ref().map(Keeper::flush));
+        // A panic in the store: what it lost runs again after the next start.
+        let _ = flushed.await;
+    }
+
     /// A picture of the engine, from memory.
     pub fn status(&self) -> EngineStatus {
         let shared = &self.handle.shared;
@@ -241,17 +252,36 @@ impl<P: Proving> Engine<P> {
     pub async fn preload(&self, circuit: CircuitId) -> Result<Preloaded, EngineError> {
         let shared = self.handle.shared.clone();
         let looked = tokio::task::spawn_blocking(move || {
-            panics::caught("params_available", || shared.proving.params_available(circuit))
+            panics::caught("params_available", || {
+                shared.proving.params_available(circuit).map(|()| shared.proving.params_bytes(circuit))
+            })
         });
-        looked.await.map_err(EngineError::lost_thread)?.map_err(EngineError::Internal)??;
-        let waiting = self.handle.shared.with(|state, now| match state.core.request_params(circuit, now) {
-            ParamsState::Loaded { .. } => None,
-            ParamsState::Absent | ParamsState::Loading { .. } => {
+        let bytes = looked.await.map_err(EngineError::lost_thread)?.map_err(EngineError::Internal)??;
+        let waiting = loop {
+            let asked = self.handle.shared.with(|state, now| {
+                if let ParamsState::Loaded { .. } = state.core.request_params(circuit, bytes, now) {
+                    return Some(None);
+                }
+                if state.core.params_state(circuit) == ParamsState::Absent {
+                    return None;
+                }
                 let (done, loaded) = oneshot::channel();
                 state.preloads.entry(circuit).or_default().push(done);
-                Some(loaded)
+                Some(Some(loaded))
+            });
+            match asked {
+                Some(waiting) => break waiting,
+                None if self.handle.shared.with(|state, _| state.core.makes_room()) => {
+                    tokio::time::sleep(ROOM_POLL).await;
+                }
+                None => {
+                    let free = self.handle.shared.budget.free_for(Use::Params);
+                    let reason =
+                        format!("they need {bytes} bytes of host memory, {free} are free, and no others can go");
+                    return Err(EngineError::ParamsLoad { circuit, reason });
+                }
             }
-        });
+        };
         let Some(loaded) = waiting else {
             return Ok(Preloaded { already_loaded: true, load_time: Duration::ZERO });
         };
@@ -260,6 +290,11 @@ impl<P: Proving> Engine<P> {
             Ok(Err(reason)) => Err(EngineError::ParamsLoad { circuit, reason }),
             Err(_) => Err(EngineError::Stopped),
         }
+    }
+
+    /// The budget of host memory.
+    pub fn budget(&self) -> &Budget {
+        &self.handle.shared.budget
     }
 
     /// Releases a circuit's parameters: at once, or when the last running job that holds them ends.
@@ -295,10 +330,7 @@ impl<P: Proving> Engine<P> {
         let all_ended = tokio::time::timeout(at_most, unfinished.wait_for(|jobs| *jobs == 0)).await.is_ok();
         let left = if all_ended { 0 } else { *shared.unfinished.borrow() };
         shared.stop_jobs("the daemon is shutting down");
-        let flushing = shared.clone();
-        let flushed = tokio::task::spawn_blocking(move || flushing.keeper.as_ref().map(Keeper::flush));
-        // A panic in the store: what it lost runs again after the next start.
-        let _ = flushed.await;
+        self.settle().await;
         match shared.keeper {
             Some(_) => DrainReport { cancelled: 0, suspended: left },
             None => DrainReport { cancelled: left, suspended: 0 },
@@ -315,8 +347,8 @@ impl<P: Proving> Engine<P> {
         let permit = self.handle.admissions.clone().acquire_owned().await.map_err(|_| EngineError::Stopped)?;
         let shared = self.handle.shared.clone();
         let entering = tokio::task::spawn_blocking(move || {
-            let _permit = permit; // held until the work is done, also when nobody waits for it any more
-            admission::enter(&shared, submission, interest)
+            // The work is done to its end, also when nobody waits for it any more.
+            admission::enter(&shared, submission, interest, permit)
         });
         let (ticket, waiter) = entering.await.map_err(EngineError::lost_thread)??;
         let shared = &self.handle.shared;
@@ -356,6 +388,9 @@ impl<P: Proving> Drop for Handle<P> {
         self.shared.stop();
     }
 }
+
+/// How often it is looked whether parameters that make way are out of memory.
+const ROOM_POLL: Duration = Duration::from_millis(20);
 
 /// Seconds and milliseconds of the wall clock since 1970, for job ids.
 fn unix_millis() -> u64 {

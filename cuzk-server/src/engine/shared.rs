@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc},
     thread,
     time::{Duration, Instant},
 };
@@ -15,10 +15,13 @@ use crate::{
     config::EngineConfig,
     core::{
         Core, Effect, Interest, Limits, Ticket,
+        devices::DeviceSpec,
         finished::Retention,
         job::{JobKey, Outcome},
+        ledger::Run,
     },
-    proving::Proving,
+    memory::Budget,
+    proving::{Attempt, DeviceInfo, ParamsSize, Proving},
     store::StoreEvent,
 };
 
@@ -37,6 +40,9 @@ pub(super) struct Shared<P: Proving> {
     state: Mutex<State<P>>,
     /// Told after every change of the state.
     changed: Condvar,
+    pub(super) budget: Budget,
+    /// To the thread that frees large things.
+    refuse: mpsc::Sender<Chore>,
     /// Under a lock of its own: it is replaced while the state is busy.
     facts: Mutex<Facts>,
 }
@@ -49,7 +55,9 @@ pub(super) struct State<P: Proving> {
     /// The parameters that the core calls loaded.
     pub(super) params: HashMap<CircuitId, Arc<P::Params>>,
     /// The partitions that the core calls ready.
-    pub(super) handover: HashMap<(JobKey, usize), P::Assignment>,
+    pub(super) handover: HashMap<Run, P::Assignment>,
+    /// The attempts that somebody works at.
+    pub(super) running: HashMap<Run, Arc<Attempt>>,
     /// Who asked for parameters ahead of any job.
     pub(super) preloads: HashMap<CircuitId, Vec<oneshot::Sender<Result<Duration, String>>>>,
     /// Jobs that end from now on end for this life only: the store keeps them as unfinished.
@@ -73,33 +81,38 @@ pub(super) struct Live<P: Proving> {
 /// What is left to do when the lock has been released: nothing slow happens under it.
 enum After<P: Proving> {
     Load(CircuitId),
+    Revive(usize),
     Log(Box<dyn FnOnce() + Send>),
-    /// Large things to be freed, of which only the drop matters.
-    Free {
-        _garbage: Garbage<P>,
-    },
+    Task(Arc<P::Task>),
+    Assignment(P::Assignment),
+    Params(CircuitId, Option<Arc<P::Params>>),
 }
 
-enum Garbage<P: Proving> {
-    Task { _task: Option<Arc<P::Task>> },
-    Assignment { _assignment: P::Assignment },
-    Params { _params: Arc<P::Params> },
-}
+/// Something for the thread that frees large things.
+pub(super) type Chore = Box<dyn FnOnce() + Send>;
 
 /// Retries of one job that are logged at warn; the others at debug.
 const LOUD_RETRIES: u32 = 2;
 
 impl<P: Proving> Shared<P> {
-    pub(super) fn new(config: &EngineConfig, proving: Arc<P>, ids: Option<JobIds>, keeper: Option<Keeper>) -> Self {
+    /// The second is what the freeing thread is to do.
+    pub(super) fn new(
+        config: &EngineConfig,
+        proving: Arc<P>,
+        ids: Option<JobIds>,
+        keeper: Option<Keeper>,
+    ) -> (Self, mpsc::Receiver<Chore>) {
+        let budget = Budget::new(config.memory);
+        proving.use_budget(&budget);
         let facts = Facts::gather(&*proving).unwrap_or_default();
-        let device_ids: Vec<String> = facts.devices.iter().map(|d| d.id.clone()).collect();
-        let provers: usize = facts.devices.iter().map(|d| provers(d.workers, config)).sum();
+        let specs: Vec<DeviceSpec> = facts.devices.iter().map(|info| spec(info, config)).collect();
+        let device_ids: Vec<String> = specs.iter().map(|spec| spec.id.clone()).collect();
         let limits = Limits {
             queued_jobs: config.max_queued_jobs,
-            queued_bytes: config.max_queued_bytes,
-            memory_budget: config.memory_budget,
-            // One partition ready for each prover, so that none waits for a synthesis, and a place for each synthesis.
-            handover_depth: provers + config.synthesis_threads.max(1),
+            synthesis_workers: config.synthesis_threads.max(1),
+            lookahead: config.lookahead,
+            attempts: config.attempts.max(1),
+            group_delay: config.group_delay,
             retention: Retention {
                 jobs: config.retain_finished,
                 bytes: config.retain_finished_bytes,
@@ -110,16 +123,20 @@ impl<P: Proving> Shared<P> {
             stage_limit: config.stage_limit,
         };
         let state = State {
-            core: Core::new(limits, device_ids.clone()),
+            core: Core::new(limits, budget.clone(), specs),
             live: HashMap::new(),
             params: HashMap::new(),
             handover: HashMap::new(),
+            running: HashMap::new(),
             preloads: HashMap::new(),
             suspending: false,
             stopping: false,
         };
-        Self {
+        let (refuse, chores) = mpsc::channel();
+        let shared = Self {
             proving,
+            budget,
+            refuse,
             ids: ids.unwrap_or_else(|| JobIds::new(unix_millis(), rand::random())),
             keeper,
             started_at: Instant::now(),
@@ -129,7 +146,8 @@ impl<P: Proving> Shared<P> {
             state: Mutex::new(state),
             changed: Condvar::new(),
             facts: Mutex::new(facts),
-        }
+        };
+        (shared, chores)
     }
 
     /// Changes the state, carries out the effects, and tells everyone.
@@ -169,10 +187,11 @@ impl<P: Proving> Shared<P> {
         }
     }
 
-    /// Waits until a job is not held any more. `false`: it ended while it was, so nobody keeps it.
-    pub(super) fn wait_released(&self, key: JobKey) -> bool {
+    /// Waits until the store has a job, or cannot take it. `false`: it ended meanwhile.
+    pub(super) fn wait_kept(&self, key: JobKey) -> bool {
         let mut state = self.lock();
-        while state.core.is_held(key) {
+        // One of an earlier life is kept, though held until its request is read back.
+        while state.core.is_held(key) && state.live.get(&key).is_some_and(|live| !live.kept) {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         state.core.is_unfinished(key)
@@ -183,7 +202,9 @@ impl<P: Proving> Shared<P> {
         let mut state = self.lock();
         while !state.stopping {
             let now = Instant::now();
-            state.core.handle_time(now);
+            if state.core.handle_time(now) {
+                self.changed.notify_all();
+            }
             let after = self.apply_effects(&mut state);
             if !after.is_empty() {
                 drop(state);
@@ -249,54 +270,64 @@ impl<P: Proving> Shared<P> {
     fn apply_effects(self: &Arc<Self>, state: &mut State<P>) -> Vec<After<P>> {
         let mut after = Vec::new();
         for effect in state.core.take_effects() {
-            match effect {
-                Effect::Started { job, queue_wait } => {
-                    let id = self.ids.text(job);
-                    let label = state.core.label(job).unwrap_or_default().to_owned();
-                    after.push(After::Log(Box::new(move || log::started(&id, &label, queue_wait))));
-                }
-                Effect::Ended { outcome, label } => {
-                    if let Some(live) = state.live.remove(&outcome.key) {
-                        live.outcome.send_replace(Some(outcome.clone()));
-                        if live.kept && !state.suspending {
-                            self.tell_keeper(StoreEvent::Ended(outcome.clone()));
-                        }
-                        after.push(After::free(Garbage::Task { _task: live.task }));
-                    }
-                    let id = self.ids.text(outcome.key);
-                    after.push(After::Log(Box::new(move || log::ended(&id, &label, &outcome))));
-                }
-                Effect::Discard { job, partition } => {
-                    if let Some(assignment) = state.handover.remove(&(job, partition)) {
-                        after.push(After::free(Garbage::Assignment { _assignment: assignment }));
-                    }
-                }
-                Effect::Retried { job, partition, device, reason } => {
-                    let id = self.ids.text(job);
-                    let device = self.device_ids[device].clone();
-                    let loud = state.live.get_mut(&job).is_some_and(Live::may_log_retry);
-                    after.push(After::Log(Box::new(move || {
-                        log::retried(&id, partition, &device, &reason, loud);
-                    })));
-                }
-                Effect::Stalled { job, partition, place, age } => {
-                    let (id, place) = (self.ids.text(job), state.core.place(place));
-                    after.push(After::Log(Box::new(move || log::stalled(&id, partition, &place, age))));
-                }
-                Effect::Forgotten(jobs) => {
-                    jobs.into_iter().for_each(|job| self.tell_keeper(StoreEvent::Forgotten(job)))
-                }
-                Effect::LoadParams(circuit) => after.push(After::Load(circuit)),
-                Effect::DropParams(circuit) => {
-                    if let Some(params) = state.params.remove(&circuit) {
-                        after.push(After::free(Garbage::Params { _params: params }));
-                    }
-                }
-            }
+            self.apply(effect, state, &mut after);
         }
         let unfinished = state.core.unfinished();
         self.unfinished.send_if_modified(|n| std::mem::replace(n, unfinished) != unfinished);
         after
+    }
+
+    fn apply(self: &Arc<Self>, effect: Effect, state: &mut State<P>, after: &mut Vec<After<P>>) {
+        match effect {
+            Effect::Started { job, queue_wait } => {
+                let id = self.ids.text(job);
+                let label = state.core.label(job).unwrap_or_default().to_owned();
+                after.push(After::log(move || log::started(&id, &label, queue_wait)));
+            }
+            Effect::Ended { outcome, label } => {
+                let of_job = state.running.iter().filter(|(run, _)| run.job == outcome.key);
+                of_job.for_each(|(_, attempt)| attempt.stop());
+                if let Some(live) = state.live.remove(&outcome.key) {
+                    live.outcome.send_replace(Some(outcome.clone()));
+                    if live.kept && !state.suspending {
+                        self.tell_keeper(StoreEvent::Ended(outcome.clone()));
+                    }
+                    after.extend(live.task.map(After::Task));
+                }
+                let id = self.ids.text(outcome.key);
+                after.push(After::log(move || log::ended(&id, &label, &outcome)));
+            }
+            Effect::Discard(run) => after.extend(state.handover.remove(&run).map(After::Assignment)),
+            Effect::Retried { job, partition, place, reason } => {
+                let id = self.ids.text(job);
+                let loud = state.live.get_mut(&job).is_some_and(Live::may_log_retry);
+                after.push(After::log(move || log::retried(&id, partition, &place, &reason, loud)));
+            }
+            Effect::Stalled { run, place, age } => {
+                if let Some(attempt) = state.running.get(&run) {
+                    attempt.stop();
+                }
+                let (id, place) = (self.ids.text(run.job), state.core.place(place));
+                after.push(After::log(move || log::stalled(&id, run.partition, &place, age)));
+            }
+            Effect::Fenced { device, reason } => {
+                let device = self.device_ids[device].clone();
+                after.push(After::log(move || log::fenced(&device, &reason)));
+            }
+            Effect::Revived { device, out_for } => {
+                let device = self.device_ids[device].clone();
+                after.push(After::log(move || log::revived(&device, out_for)));
+            }
+            Effect::Revive(device) => after.push(After::Revive(device)),
+            Effect::Proved { job, partition, proof } => {
+                if state.live.get(&job).is_some_and(|live| live.kept) {
+                    self.tell_keeper(StoreEvent::Proved(job, partition, proof));
+                }
+            }
+            Effect::Forgotten(jobs) => jobs.into_iter().for_each(|job| self.tell_keeper(StoreEvent::Forgotten(job))),
+            Effect::LoadParams(circuit) => after.push(After::Load(circuit)),
+            Effect::DropParams(circuit) => after.push(After::Params(circuit, state.params.remove(&circuit))),
+        }
     }
 
     fn tell_keeper(&self, event: StoreEvent) {
@@ -309,9 +340,43 @@ impl<P: Proving> Shared<P> {
         for item in after {
             match item {
                 After::Load(circuit) => self.start_load(circuit),
+                After::Revive(device) => self.start_revival(device),
                 After::Log(write) => write(),
-                After::Free { .. } => {}
+                After::Task(task) => self.free(task),
+                After::Assignment(assignment) => self.free(assignment),
+                After::Params(circuit, params) => {
+                    let shared = self.clone();
+                    self.chore(Box::new(move || {
+                        drop(params);
+                        shared.with(|state, _| state.core.handle_params_dropped(circuit));
+                    }));
+                }
             }
+        }
+    }
+
+    /// Has something freed by the one thread that does: unmapping from many threads at once makes all of them flush their
+    /// address translations.
+    pub(super) fn free<T: Send + 'static>(&self, garbage: T) {
+        self.chore(Box::new(move || drop(garbage)));
+    }
+
+    fn chore(&self, chore: Chore) {
+        if let Err(mpsc::SendError(chore)) = self.refuse.send(chore) {
+            chore(); // The thread is gone: the engine is at its end.
+        }
+    }
+
+    /// Tries to revive a device, on a thread of its own.
+    fn start_revival(self: &Arc<Self>, device: usize) {
+        let shared = self.clone();
+        let started = thread::Builder::new().name(format!("cuzk-revive-{device}")).spawn(move || {
+            let revived = caught("reviving", || shared.proving.revive(device)).and_then(|result| result);
+            shared.with(|state, now| state.core.handle_revived(device, revived, now));
+        });
+        if let Err(error) = started {
+            let failed = Err(format!("no thread to revive it: {error}"));
+            self.with(|state, now| state.core.handle_revived(device, failed, now));
         }
     }
 
@@ -327,15 +392,17 @@ impl<P: Proving> Shared<P> {
         }
     }
 
-    fn report_load(self: &Arc<Self>, circuit: CircuitId, result: Result<(P::Params, u64), String>) {
+    fn report_load(self: &Arc<Self>, circuit: CircuitId, result: Result<(P::Params, ParamsSize), String>) {
         match &result {
-            Ok((_, bytes)) => tracing::info!(%circuit, bytes, "parameters loaded"),
+            Ok((_, size)) => {
+                tracing::info!(%circuit, bytes = size.bytes, host_bytes = size.host_bytes, "parameters loaded");
+            }
             Err(reason) => tracing::error!(%circuit, reason, "parameters not loaded"),
         }
         self.with(|state, now| {
-            let outcome = result.map(|(params, bytes)| {
+            let outcome = result.map(|(params, size)| {
                 state.params.insert(circuit, Arc::new(params));
-                bytes
+                size
             });
             let told = outcome.as_ref().map(|_| ()).map_err(Clone::clone);
             let took = state.core.handle_params_loaded(circuit, outcome, now);
@@ -379,12 +446,19 @@ impl<P: Proving> Live<P> {
 }
 
 impl<P: Proving> After<P> {
-    fn free(garbage: Garbage<P>) -> Self {
-        Self::Free { _garbage: garbage }
+    fn log(write: impl FnOnce() + Send + 'static) -> Self {
+        Self::Log(Box::new(write))
     }
 }
 
-/// Prover threads of a device that asks for a number, or does not.
-pub(super) fn provers(asked: Option<usize>, config: &EngineConfig) -> usize {
-    asked.unwrap_or(config.gpu_workers_per_device).max(1)
+/// A device as the configuration wants it to be used.
+fn spec(info: &DeviceInfo, config: &EngineConfig) -> DeviceSpec {
+    let named = |name: &String| *name == info.id || *name == info.ordinal.to_string();
+    let circuits = config.affinity.iter().find(|(name, _)| named(name)).map(|(_, c)| c.iter().copied().collect());
+    DeviceSpec {
+        id: info.id.clone(),
+        workers: info.workers.unwrap_or(config.gpu_workers_per_device).max(1),
+        express: info.express,
+        circuits,
+    }
 }

@@ -65,6 +65,7 @@ pub(super) fn compose(
     }
     warnings.extend(core.loading.iter().map(|circuit| format!("the parameters of {circuit} are being loaded")));
     warnings.extend(core.stalled);
+    warnings.extend(core.fenced);
     EngineStatus {
         devices: devices.collect(),
         params: core.params,

@@ -12,7 +12,10 @@ use cuzk_synth::circuit::{CircuitId, CircuitKind, SectorSize};
 use super::{Engine, Submission};
 use crate::{
     core::job::Priority,
-    proving::{DeviceInfo, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, Refusal},
+    proving::{
+        Attempt, DeviceInfo, ParamsSize, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, ProvingError,
+        Refusal,
+    },
 };
 
 /// Stops threads until it is opened, and tells who has come.
@@ -161,23 +164,27 @@ impl Proving for Fake {
         vec!["fake proofs".to_owned()]
     }
 
-    fn load_params(&self, circuit: CircuitId) -> Result<(Params, u64), String> {
+    fn params_bytes(&self, _: CircuitId) -> u64 {
+        1000
+    }
+
+    fn load_params(&self, circuit: CircuitId) -> Result<(Params, ParamsSize), String> {
         self.loads.lock().unwrap().push(circuit);
         match circuit.size {
             SectorSize::Gib32 => self.load.pass(),
             SectorSize::Mib8 => return Err("digest mismatch".to_owned()),
             _ => {}
         }
-        Ok((Params(self.alive.clone()), 1000))
+        Ok((Params(self.alive.clone()), ParamsSize { bytes: 1000, host_bytes: 1000 }))
     }
 
-    fn synthesize(&self, task: &Arc<Task>, partition: usize) -> Result<Assignment, String> {
+    fn synthesize(&self, task: &Arc<Task>, partition: usize, _: &Attempt) -> Result<Assignment, ProvingError> {
         if task.says("hold-synth") {
             self.synth.pass();
         }
         assert!(!task.says("synth-panic"), "index out of bounds");
         if task.says("synth-error") {
-            return Err("constraint 7 is not satisfied".to_owned());
+            return Err(ProvingError::Input("constraint 7 is not satisfied".to_owned()));
         }
         Ok(Assignment { tag: task.tag(), partition, task: task.clone() })
     }
@@ -190,18 +197,32 @@ impl Proving for Fake {
             memory_total_bytes: 100,
             memory_free_bytes: 50,
             workers: Some(1),
+            express: false,
         };
         (0..self.devices.max(1)).map(info).collect()
     }
 
-    fn prove(&self, _device: usize, _: &Params, assignment: Assignment) -> Result<Proved, String> {
+    fn prove(
+        &self,
+        _device: usize,
+        _: &Params,
+        assignment: Assignment,
+        attempt: &Attempt,
+    ) -> Result<Proved, ProvingError> {
         let Assignment { tag, partition, task } = assignment;
+        if task.says("until-stopped") {
+            self.prove.pass();
+            while !attempt.is_stopped() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            attempt.go_on()?;
+        }
         if task.says("hold-prove") {
             self.prove.pass();
         }
         assert!(!task.says("prove-panic"), "kernel {tag} fell over");
         if task.says("prove-error") {
-            return Err("out of memory".to_owned());
+            return Err(ProvingError::Device("out of memory".to_owned()));
         }
         let bad =
             task.number("bad") == Some(partition as u8) && (!task.says("once") || self.first_time(tag, partition));

@@ -14,6 +14,7 @@ use crate::{
         Refused,
         job::{JobStatus, Outcome, Priority},
     },
+    memory::Shares,
     proving::Refusal,
 };
 
@@ -21,7 +22,7 @@ const SMALL: CircuitId = CircuitId::porep(SectorSize::Kib2);
 const LARGE: CircuitId = CircuitId::porep(SectorSize::Gib32);
 
 fn config() -> EngineConfig {
-    EngineConfig { synthesis_threads: 1, ..EngineConfig::default() }
+    EngineConfig { synthesis_threads: 1, attempts: 2, ..EngineConfig::default() }
 }
 
 fn start(fake: &Arc<Fake>) -> Engine<Fake> {
@@ -76,14 +77,17 @@ async fn a_proof_of_several_partitions() {
 async fn each_fault_fails_its_own_job_with_its_reason() {
     let fake = Fake::new(1);
     let engine = start(&fake);
+    let twice = |reason: &str| format!("partition 0 of 1: attempt 1: {reason}; attempt 2: {reason}");
     let cases = [
-        ("synth-error", "synthesis of partition 0 of 1: constraint 7 is not satisfied"),
-        ("synth-panic", "synthesis of partition 0 of 1: synthesis panicked: index out of bounds"),
-        ("prove-error", "partition 0 of 1 on device dev-0: out of memory (2 tries)"),
-        ("tag=4 prove-panic", "partition 0 of 1 on device dev-0: the prover panicked: kernel 4 fell over"),
-        ("parts=3 bad=2", "partition 2 of 3 on device dev-0: the proof does not verify (2 tries)"),
-        ("verify-panic", "partition 0 of 1 on device dev-0: verification panicked: pairing fell over"),
-        ("whole-bad", "every partition's proof is right, but not the proof as a whole: it does not verify"),
+        ("synth-error", "partition 0 of 1: a synthesis thread: constraint 7 is not satisfied"),
+        ("synth-panic", &twice("a synthesis thread: synthesis panicked: index out of bounds")),
+        ("prove-error", &twice("device dev-0: out of memory")),
+        ("tag=4 prove-panic", &twice("device dev-0: the prover panicked: kernel 4 fell over")),
+        ("verify-panic", &twice("device dev-0: verification panicked: pairing fell over")),
+        (
+            "whole-bad",
+            "every partition's proof is right, but not the proof as a whole: it does not verify (2 attempts)",
+        ),
     ];
     for (words, error) in cases {
         let failed = run(&engine, words).await;
@@ -208,7 +212,7 @@ async fn a_critical_job_waits_for_one_running_partition_only() {
     let ready = |id: &str| {
         let shared = &engine.handle.shared;
         let key = shared.ids.parse(id).unwrap();
-        shared.with(|state, _| state.handover.contains_key(&(key, 0)))
+        shared.with(|state, _| state.handover.keys().any(|run| (run.job, run.partition) == (key, 0)))
     };
     until(|| ready(&normal.job_id) && ready(&critical.job_id)).await;
     fake.prove.open();
@@ -250,9 +254,9 @@ async fn bad_requests_queue_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_does_not_fit_the_budget_is_refused() {
     let fake = Fake::new(1);
-    let engine = Engine::start(EngineConfig { memory_budget: 1000, ..config() }, fake);
+    let engine = Engine::start(EngineConfig { memory: Shares::of(4000, 1000), ..config() }, fake);
     let refused = engine.submit(submission("a", "")).await.unwrap_err();
-    assert!(matches!(refused, EngineError::NoRoom(Refused::NeverFits { budget: 1000, .. })), "{refused}");
+    assert!(matches!(refused, EngineError::NoRoom(Refused::NeverFits { work: 2000, .. })), "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -365,7 +369,7 @@ async fn evicted_parameters_leave_memory_after_the_last_job() {
     assert!(!engine.evict(SMALL).was_loaded);
     engine.preload(SMALL).await.unwrap();
     assert_eq!(engine.evict(SMALL).freed_bytes, 1000);
-    assert_eq!(fake.params_alive(), 0);
+    until(|| fake.params_alive() == 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,26 +10,33 @@ use super::{
     facts::Facts,
     log,
     panics::caught,
-    shared::{Shared, State, provers},
+    shared::{Chore, Shared, State},
     since,
 };
 use crate::{
     config::EngineConfig,
-    core::{ProofFailure, ProofOrder, SynthesisFailure, SynthesisOrder},
-    proving::{PartitionProof, PhaseTimings, Proving},
+    core::{ProofFailure, ProofOrder, SynthesisFailure, devices::DeviceSpec, ledger::Run},
+    proving::{Attempt, PartitionProof, PhaseTimings, Proving, ProvingError},
 };
 
 /// How often devices and files are looked at.
 const FACTS_EVERY: Duration = Duration::from_secs(10);
 
 /// Starts all threads of an engine. The facts thread ends when the sender is dropped, the others when the engine stops.
-pub(super) fn start<P: Proving>(shared: &Arc<Shared<P>>, config: &EngineConfig) -> mpsc::Sender<()> {
+pub(super) fn start<P: Proving>(
+    shared: &Arc<Shared<P>>,
+    config: &EngineConfig,
+    chores: mpsc::Receiver<Chore>,
+) -> mpsc::Sender<()> {
+    spawn("cuzk-free".to_owned(), move || chores.into_iter().for_each(|chore| chore()));
     for n in 0..config.synthesis_threads.max(1) {
         let shared = shared.clone();
         spawn(format!("cuzk-synth-{n}"), move || synthesize_all(&shared));
     }
-    for (device, info) in shared.facts().devices.iter().enumerate() {
-        for n in 0..provers(info.workers, config) {
+    let provers = |spec: &DeviceSpec| spec.workers + usize::from(spec.express);
+    let provers: Vec<usize> = shared.with(|state, _| state.core.devices().map(provers).collect());
+    for (device, count) in provers.into_iter().enumerate() {
+        for n in 0..count {
             let shared = shared.clone();
             spawn(format!("cuzk-prove-{device}-{n}"), move || prove_all(&shared, device));
         }
@@ -59,36 +66,51 @@ fn refresh_facts<P: Proving>(shared: &Shared<P>, stopped: &mpsc::Receiver<()>) {
 }
 
 fn synthesize_all<P: Proving>(shared: &Arc<Shared<P>>) {
-    while let Some((order, task)) = shared.next_work(take_synthesis) {
+    while let Some((run, task, attempt)) = shared.next_work(take_synthesis) {
         let begun = Instant::now();
-        let result = caught("synthesis", || shared.proving.synthesize(&task, order.partition));
+        let result = caught("synthesis", || shared.proving.synthesize(&task, run.partition, &attempt));
         let took = since(begun);
         drop(task);
-        // An assignment that nobody wants comes back, to be freed outside the lock.
-        let _unwanted = match result.and_then(|result| result) {
-            Ok(assignment) => shared.with(|state, now| {
-                if state.core.handle_synthesized(order, Ok(()), took, now) {
-                    state.handover.insert((order.job, order.partition), assignment);
-                    return None;
-                }
-                Some(assignment)
-            }),
-            Err(reason) => shared.with(|state, now| {
-                state.core.handle_synthesized(order, Err(SynthesisFailure(reason)), took, now);
-                None
-            }),
+        let result = match result {
+            Err(panic) => Err(SynthesisFailure::Panic(panic)),
+            Ok(Err(ProvingError::Stopped)) => Err(SynthesisFailure::Stopped),
+            Ok(Err(ProvingError::Input(reason))) => Err(SynthesisFailure::Input(reason)),
+            Ok(Err(error)) => Err(SynthesisFailure::Panic(error.to_string())),
+            Ok(Ok(assignment)) => Ok(assignment),
         };
+        let unwanted = shared.with(|state, now| {
+            state.running.remove(&run);
+            let (told, assignment) = match result {
+                Ok(assignment) => (Ok(()), Some(assignment)),
+                Err(failure) => (Err(failure), None),
+            };
+            if state.core.handle_synthesized(run, told, took, now) {
+                state.handover.extend(assignment.map(|assignment| (run, assignment)));
+                return None;
+            }
+            assignment
+        });
+        if let Some(unwanted) = unwanted {
+            shared.free(unwanted);
+        }
     }
 }
 
-fn take_synthesis<P: Proving>(state: &mut State<P>, now: Instant) -> Option<(SynthesisOrder, Arc<P::Task>)> {
-    let order = state.core.poll_synthesis(now)?;
-    let Some(task) = state.live.get(&order.job).and_then(|live| live.task.clone()) else {
-        let failure = SynthesisFailure("internal error: the job has no task".to_owned());
-        state.core.handle_synthesized(order, Err(failure), Duration::ZERO, now);
+fn take_synthesis<P: Proving>(state: &mut State<P>, now: Instant) -> Option<(Run, Arc<P::Task>, Arc<Attempt>)> {
+    let run = state.core.poll_synthesis(now)?;
+    let Some(task) = state.live.get(&run.job).and_then(|live| live.task.clone()) else {
+        let failure = SynthesisFailure::Input("internal error: the job has no task".to_owned());
+        state.core.handle_synthesized(run, Err(failure), Duration::ZERO, now);
         return None;
     };
-    Some((order, task))
+    Some((run, task, begin(state, run, false)))
+}
+
+/// Notes that somebody works at a partition.
+fn begin<P: Proving>(state: &mut State<P>, run: Run, urgent: bool) -> Arc<Attempt> {
+    let attempt = Arc::new(Attempt::new(urgent));
+    state.running.insert(run, attempt.clone());
+    attempt
 }
 
 /// All that a prover needs of one partition.
@@ -97,57 +119,69 @@ struct ProofWork<P: Proving> {
     task: Arc<P::Task>,
     params: Arc<P::Params>,
     assignment: P::Assignment,
+    attempt: Arc<Attempt>,
 }
 
 fn prove_all<P: Proving>(shared: &Arc<Shared<P>>, device: usize) {
     while let Some(work) = shared.next_work(|state, now| take_proof(state, device, now)) {
-        let ProofWork { order, task, params, assignment } = work;
+        let ProofWork { order, task, params, assignment, attempt } = work;
         let mut timings = PhaseTimings::default();
-        let result = caught("the prover", || shared.proving.prove(device, &params, assignment));
+        let result = caught("the prover", || shared.proving.prove(device, &params, assignment, &attempt));
         let result = match result {
             Err(panic) => Err(ProofFailure::Panic(panic)),
-            Ok(Err(reason)) => Err(ProofFailure::Error(reason)),
+            Ok(Err(ProvingError::Input(reason))) => Err(ProofFailure::Input(reason)),
+            Ok(Err(ProvingError::Device(reason))) => Err(ProofFailure::Device(reason)),
+            Ok(Err(ProvingError::Sick(reason))) => Err(ProofFailure::Sick(reason)),
+            Ok(Err(ProvingError::Stopped)) => Err(ProofFailure::Stopped),
             Ok(Ok(proved)) => {
                 timings = proved.timings;
                 let begun = Instant::now();
-                let verified = verify_partition(shared, order, &task, &params, &proved.proof);
+                let verified = verify_partition(shared, order.run, &task, &params, &proved.proof);
                 timings.add("verify", since(begun));
                 verified.map(|()| proved.proof)
             }
         };
-        log::timing(&shared.ids.text(order.job), order.partition, &shared.device_ids[device], &timings);
-        let whole = shared.with(|state, now| state.core.handle_proved(order, device, result, &timings, now));
+        let (job, partition) = (shared.ids.text(order.run.job), order.run.partition);
+        if result == Err(ProofFailure::BadProof) {
+            log::bad_proof(&job, partition, &shared.device_ids[device]);
+        }
+        log::timing(&job, partition, &shared.device_ids[device], &timings);
+        let whole = shared.with(|state, now| {
+            state.running.remove(&order.run);
+            state.core.handle_proved(order, device, result, &timings, now)
+        });
         if let Some(proof) = whole {
             let verified = verify_whole(shared, &task, &params, &proof);
-            shared.with(|state, now| state.core.handle_whole_verified(order.job, proof, verified, now));
+            shared.with(|state, now| state.core.handle_whole_verified(order.run.job, proof, verified, now));
         }
     }
 }
 
 fn take_proof<P: Proving>(state: &mut State<P>, device: usize, now: Instant) -> Option<ProofWork<P>> {
     let order = state.core.poll_proof(device, now)?;
-    let task = state.live.get(&order.job).and_then(|live| live.task.clone());
+    let task = state.live.get(&order.run.job).and_then(|live| live.task.clone());
     let params = state.params.get(&order.circuit).cloned();
-    let assignment = state.handover.remove(&(order.job, order.partition));
+    let assignment = state.handover.remove(&order.run);
     let (Some(task), Some(params), Some(assignment)) = (task, params, assignment) else {
-        let failure = ProofFailure::Panic("internal error: task, parameters or assignment missing".to_owned());
+        let failure = ProofFailure::Input("internal error: task, parameters or assignment missing".to_owned());
         state.core.handle_proved(order, device, Err(failure), &PhaseTimings::default(), now);
         return None;
     };
-    Some(ProofWork { order, task, params, assignment })
+    let attempt = begin(state, order.run, order.urgent);
+    Some(ProofWork { order, task, params, assignment, attempt })
 }
 
 fn verify_partition<P: Proving>(
     shared: &Shared<P>,
-    order: ProofOrder,
+    run: Run,
     task: &P::Task,
     params: &P::Params,
     proof: &PartitionProof,
 ) -> Result<(), ProofFailure> {
-    let verify = || shared.proving.verify_partition(task, order.partition, params, proof);
+    let verify = || shared.proving.verify_partition(task, run.partition, params, proof);
     match caught("verification", verify) {
         Err(panic) => Err(ProofFailure::Panic(panic)),
-        Ok(Err(reason)) => Err(ProofFailure::Error(format!("verification: {reason}"))),
+        Ok(Err(reason)) => Err(ProofFailure::Input(format!("verification: {reason}"))),
         Ok(Ok(false)) => Err(ProofFailure::BadProof),
         Ok(Ok(true)) => Ok(()),
     }

@@ -26,7 +26,7 @@ pub(super) fn status(error: &EngineError) -> Status {
             (Code::ResourceExhausted, Some(*retry_after))
         }
         EngineError::NoRoom(Refused::NeverFits { .. }) => (Code::FailedPrecondition, None),
-        EngineError::NoRoom(Refused::Draining) => (Code::Unavailable, None),
+        EngineError::NoRoom(Refused::Draining | Refused::NoDevice { .. }) => (Code::Unavailable, None),
         EngineError::UnknownJob(_) => (Code::NotFound, None),
         EngineError::ParamsLoad { .. } => (Code::FailedPrecondition, None),
         EngineError::NotKept(StoreError { kind: StoreErrorKind::Full, .. }) => {
@@ -72,9 +72,10 @@ mod tests {
             (Refusal::invalid("miner_id", "is 1, C1 says 2").into(), Code::InvalidArgument),
             (Refusal::Unimplemented("no SnapDeals".into()).into(), Code::Unimplemented),
             (Refusal::FailedPrecondition("no file".into()).into(), Code::FailedPrecondition),
-            (full.into(), Code::ResourceExhausted),
-            (Refused::NeverFits { circuit, needed: 2, budget: 1 }.into(), Code::FailedPrecondition),
+            (full.clone().into(), Code::ResourceExhausted),
+            (Refused::NeverFits { circuit, params: 1, partition: 2, work: 1 }.into(), Code::FailedPrecondition),
             (Refused::Draining.into(), Code::Unavailable),
+            (Refused::NoDevice { circuit, reason: "gone".into() }.into(), Code::Unavailable),
             (EngineError::UnknownJob("x".into()), Code::NotFound),
             (EngineError::ParamsLoad { circuit, reason: "digest".into() }, Code::FailedPrecondition),
             (EngineError::NotKept(store_error(StoreErrorKind::Full)), Code::ResourceExhausted),

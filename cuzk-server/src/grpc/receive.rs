@@ -24,6 +24,8 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tonic::{Code, Status, body::Body};
 use tower::{Layer, Service};
 
+use crate::memory::{Budget, Reservation, Use};
+
 /// Messages up to this size need no place in the budget.
 const SMALL_BYTES: u64 = 64 << 10;
 /// The budget's unit: keeps a large one within the semaphore's count.
@@ -34,21 +36,23 @@ const PREFIX_BYTES: usize = 5;
 /// The budget, as a layer around all services.
 #[derive(Clone, Debug)]
 pub(super) struct ReceiveBudget {
+    /// The turn of each message; the memory itself is in the books of `memory`.
     free: Arc<Semaphore>,
     units: u32,
+    memory: Budget,
     limit: u64,
     remedy: Arc<str>,
 }
 
 /// A message's place in the budget, if it needs one. Dropped when the message has been parsed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Received(Arc<Mutex<Option<OwnedSemaphorePermit>>>);
+pub(super) struct Received(Arc<Mutex<Option<(OwnedSemaphorePermit, Option<Reservation>)>>>);
 
 impl ReceiveBudget {
-    /// `budget` bytes for all messages in reception; no message over `limit`, and `remedy` says how to raise that.
-    pub(super) fn new(budget: u64, limit: u64, remedy: &str) -> Self {
-        let units = (budget / UNIT_BYTES).clamp(1, u64::from(u32::MAX >> 4)) as u32;
-        Self { free: Arc::new(Semaphore::new(units as usize)), units, limit, remedy: remedy.into() }
+    /// The budget's share for all messages in reception; no message over `limit`, and `remedy` says how to raise that.
+    pub(super) fn new(memory: Budget, limit: u64, remedy: &str) -> Self {
+        let units = (memory.shares().bodies / UNIT_BYTES).clamp(1, u64::from(u32::MAX >> 4)) as u32;
+        Self { free: Arc::new(Semaphore::new(units as usize)), units, memory, limit, remedy: remedy.into() }
     }
 
     /// The answer to a message over the limit, in place of the decoder's.
@@ -166,8 +170,12 @@ impl http_body::Body for MeteredBody {
         }
         if let Some((_, place)) = &mut this.waiting {
             let place = ready!(place.as_mut().poll(cx));
+            // A message above the whole share is in the books with the whole share.
+            let bytes = this.length.load(Ordering::Relaxed).min(this.budget.memory.free_for(Use::Body));
+            let reservation = this.budget.memory.try_reserve(Use::Body, bytes);
             // The semaphore is never closed, so there is a permit.
-            *this.received.0.lock().unwrap_or_else(PoisonError::into_inner) = place.ok();
+            *this.received.0.lock().unwrap_or_else(PoisonError::into_inner) =
+                place.ok().map(|permit| (permit, reservation));
         }
         Poll::Ready(this.waiting.take().map(|(frame, _)| Ok(frame)))
     }
@@ -183,6 +191,11 @@ mod tests {
     use tokio_stream::StreamExt as _;
 
     use super::*;
+    use crate::memory::Shares;
+
+    fn of(bodies: u64, limit: u64, remedy: &str) -> ReceiveBudget {
+        ReceiveBudget::new(Budget::new(Shares { bodies, queue: 0, work: 0 }), limit, remedy)
+    }
 
     /// A body of these frames, and what is received of it.
     fn body(budget: &ReceiveBudget, frames: Vec<Vec<u8>>) -> (MeteredBody, Received) {
@@ -221,7 +234,7 @@ mod tests {
 
     #[test]
     fn large_messages_wait_for_their_turn_and_small_ones_do_not() {
-        let budget = ReceiveBudget::new(1 << 20, 1 << 20, "");
+        let budget = of(1 << 20, 1 << 20, "");
         let (mut first, received) = body(&budget, vec![prefix(700_000), vec![1]]);
         let (mut second, _received) = body(&budget, vec![prefix(700_000), vec![2]]);
         let (mut small, _) = body(&budget, vec![prefix(10), vec![3]]);
@@ -232,13 +245,14 @@ mod tests {
         assert_eq!(poll(&mut first), Poll::Ready(None));
         drop(first);
         assert_eq!(poll(&mut second), Poll::Pending, "received, but not parsed");
+        assert_eq!(budget.memory.used_for(Use::Body), 700_000);
         drop(received);
         assert_eq!(poll(&mut second), Poll::Ready(Some(prefix(700_000))));
     }
 
     #[test]
     fn a_prefix_may_come_in_pieces() {
-        let budget = ReceiveBudget::new(1 << 20, 1 << 20, "");
+        let budget = of(1 << 20, 1 << 20, "");
         let whole = prefix(300_000);
         let (mut parts, received) = body(&budget, vec![whole[..2].to_vec(), whole[2..].to_vec()]);
         assert_eq!(poll(&mut parts), Poll::Ready(Some(whole[..2].to_vec())));
@@ -249,7 +263,7 @@ mod tests {
 
     #[test]
     fn a_message_above_the_budget_takes_all_of_it() {
-        let budget = ReceiveBudget::new(1 << 20, 1 << 30, "");
+        let budget = of(1 << 20, 1 << 30, "");
         let (mut huge, _received) = body(&budget, vec![prefix(1 << 29)]);
         assert!(poll(&mut huge).is_ready());
         assert_eq!(budget.free.available_permits(), 0);
@@ -257,7 +271,7 @@ mod tests {
 
     #[test]
     fn over_size_is_explained_and_nothing_else_is() {
-        let budget = ReceiveBudget::new(1, 1000, "raise it");
+        let budget = of(1, 1000, "raise it");
         let explained = |length: u64, code: Code| {
             let mut headers = HeaderMap::new();
             headers.insert(Status::GRPC_STATUS, HeaderValue::from(code as i32));

@@ -44,8 +44,6 @@ pub struct ServeOptions {
     pub max_message_bytes: usize,
     /// What a client with a larger message is told to do, such as the configuration key to change.
     pub message_limit_remedy: String,
-    /// Bytes of messages received but not yet parsed, over all connections.
-    pub receive_budget_bytes: u64,
     /// How long accepted jobs may take after the shutdown began.
     pub drain_for: Duration,
     /// How long connections may take to close after that.
@@ -57,7 +55,6 @@ impl Default for ServeOptions {
         Self {
             max_message_bytes: 256 << 20,
             message_limit_remedy: "raise the daemon's message limit, or send less".to_owned(),
-            receive_budget_bytes: 1 << 30,
             drain_for: Duration::from_secs(60),
             close_for: Duration::from_secs(5),
         }
@@ -103,7 +100,7 @@ pub async fn serve<P: Proving>(
     set_health(&health, &at_start).await;
     let routes = routes(&engine, &health, &options)?;
     let limit = message_limit(&options) as u64;
-    let budget = ReceiveBudget::new(options.receive_budget_bytes, limit, &options.message_limit_remedy);
+    let budget = ReceiveBudget::new(engine.budget().clone(), limit, &options.message_limit_remedy);
     let (close, closing) = watch::channel(());
     let mut servers = JoinSet::new();
     for listener in listeners {

@@ -28,6 +28,7 @@ use super::{ServeError, ServeOptions, serve};
 use crate::{
     EngineConfig,
     engine::{DrainReport, Engine, testing::Fake},
+    memory::Shares,
 };
 
 /// A server on a TCP and a unix socket.
@@ -273,8 +274,9 @@ async fn a_full_message_is_taken_and_one_over_the_limit_explained() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_large_messages_share_a_small_budget() {
-    let options = ServeOptions { receive_budget_bytes: 2 << 20, ..ServeOptions::default() };
-    let server = Server::start_with(EngineConfig::default(), options).await;
+    let memory = Shares { bodies: 2 << 20, ..EngineConfig::default().memory };
+    let config = EngineConfig { memory, ..EngineConfig::default() };
+    let server = Server::start_with(config, ServeOptions::default()).await;
     let client = server.client().await;
     let calls: Vec<_> = (1..=12_u8)
         .map(|n| {

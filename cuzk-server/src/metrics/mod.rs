@@ -17,6 +17,7 @@ use crate::{
         Core, CoreStatus,
         job::{JobStatus, Outcome, Priority},
     },
+    memory::Use,
     store::StoreStatus,
 };
 
@@ -56,6 +57,9 @@ pub struct Metrics {
     finished: BTreeMap<(CircuitKind, JobStatus), u64>,
     superseded: u64,
     stalled: u64,
+    bad_wholes: u64,
+    /// By device index.
+    fenced: Vec<u64>,
     /// By device index.
     partitions: Vec<BTreeMap<PartitionResult, u64>>,
     params_loads: BTreeMap<(CircuitId, bool), u64>,
@@ -75,6 +79,8 @@ impl Metrics {
             finished: BTreeMap::new(),
             superseded: 0,
             stalled: 0,
+            bad_wholes: 0,
+            fenced: vec![0; devices],
             partitions: vec![BTreeMap::new(); devices],
             params_loads: BTreeMap::new(),
             phases: BTreeMap::new(),
@@ -102,6 +108,16 @@ impl Metrics {
     /// Counts a partition that was in one place for too long.
     pub fn stalled(&mut self) {
         self.stalled += 1;
+    }
+
+    /// Counts a proof that is wrong as a whole.
+    pub fn bad_whole(&mut self) {
+        self.bad_wholes += 1;
+    }
+
+    /// Counts a device that is given no more work.
+    pub fn fenced(&mut self, device: usize) {
+        self.fenced[device] += 1;
     }
 
     /// Counts a job's end.
@@ -200,14 +216,24 @@ fn render_jobs(out: &mut Exposition, core: &Core, status: &CoreStatus) {
 fn render_partitions(out: &mut Exposition, core: &Core) {
     let metrics = core.metrics();
     out.counter("cuzk_partitions_total", "Partitions that left a prover, by what became of them.");
-    for (device, counts) in core.devices().iter().zip(&metrics.partitions) {
+    for (device, counts) in core.devices().zip(&metrics.partitions) {
         for result in PartitionResult::ALL {
-            out.sample(&[("device", device), ("outcome", result.label())], get(counts, &result));
+            out.sample(&[("device", &device.id), ("outcome", result.label())], get(counts, &result));
         }
     }
     out.counter("cuzk_verify_failures_total", "Proofs of partitions that did not verify.");
-    for (device, counts) in core.devices().iter().zip(&metrics.partitions) {
-        out.sample(&[("device", device)], get(counts, &PartitionResult::BadProof));
+    for (device, counts) in core.devices().zip(&metrics.partitions) {
+        out.sample(&[("device", &device.id)], get(counts, &PartitionResult::BadProof));
+    }
+    out.counter("cuzk_whole_verify_failures_total", "Proofs whose partitions verify one by one, but not together.")
+        .sample(&[], metrics.bad_wholes);
+    out.counter("cuzk_device_fenced_total", "Times that a device was given no more work because it was sick.");
+    for (device, count) in core.devices().zip(&metrics.fenced) {
+        out.sample(&[("device", &device.id)], *count);
+    }
+    out.gauge("cuzk_device_available", "1 while a device gets work.");
+    for (index, device) in core.devices().enumerate() {
+        out.sample(&[("device", &device.id)], u64::from(core.fence_of(index).is_none()));
     }
     out.counter("cuzk_stalled_partitions_total", "Partitions that stayed in one stage beyond its limit.")
         .sample(&[], metrics.stalled);
@@ -218,10 +244,16 @@ fn render_partitions(out: &mut Exposition, core: &Core) {
 }
 
 fn render_memory(out: &mut Exposition, core: &Core, status: &CoreStatus) {
-    let ledger = core.ledger();
-    out.gauge("cuzk_memory_budget_bytes", "Host memory that synthesized partitions may take.")
-        .sample(&[], ledger.budget());
-    out.gauge("cuzk_memory_used_bytes", "Host memory that synthesized partitions take.").sample(&[], ledger.used());
+    let budget = core.ledger().budget();
+    let shares = budget.shares();
+    out.gauge("cuzk_memory_budget_bytes", "Host memory that may be taken, by share.");
+    for (share, bytes) in [("bodies", shares.bodies), ("queue", shares.queue), ("work", shares.work)] {
+        out.sample(&[("share", share)], bytes);
+    }
+    out.gauge("cuzk_memory_used_bytes", "Host memory that is taken, by use.");
+    for what in Use::ALL {
+        out.sample(&[("use", what.label())], budget.used_for(what));
+    }
     out.gauge("cuzk_queued_payload_bytes", "Payload bytes of unfinished jobs.").sample(&[], core.queued_bytes());
     let (jobs, bytes) = core.retained();
     out.gauge("cuzk_retained_jobs", "Ended jobs kept for clients that come back.").sample(&[], jobs as u64);

@@ -37,6 +37,8 @@ pub(super) struct StoredJob {
     pub(super) partitions: usize,
     /// Host memory of one synthesized partition, in bytes.
     pub(super) partition_bytes: u64,
+    /// Host memory of the circuit's parameters, in bytes.
+    pub(super) params_bytes: u64,
     /// When it was accepted, in milliseconds since 1970.
     pub(super) accepted_unix_ms: u64,
     /// Its request, apart from the payload.
@@ -122,7 +124,7 @@ impl Envelope {
 
 impl StoredJob {
     pub(super) fn new(kept: &KeptJob, request: &ProofRequest) -> Self {
-        let NewJob { identity, label, circuit, priority, partitions, partition_bytes, payload_bytes: _ } =
+        let NewJob { identity, label, circuit, priority, partitions, partition_bytes, params_bytes, payload_bytes: _ } =
             kept.new.clone();
         Self {
             key: kept.key,
@@ -132,6 +134,7 @@ impl StoredJob {
             priority,
             partitions,
             partition_bytes,
+            params_bytes,
             accepted_unix_ms: unix_ms(kept.accepted),
             envelope: Envelope::of(request),
         }
@@ -146,6 +149,7 @@ impl StoredJob {
             payload_bytes: self.envelope.payload_bytes(),
             partitions: self.partitions,
             partition_bytes: self.partition_bytes,
+            params_bytes: self.params_bytes,
         };
         KeptJob { key: self.key, new, accepted: UNIX_EPOCH + Duration::from_millis(self.accepted_unix_ms) }
     }
@@ -160,6 +164,7 @@ impl StoredJob {
             priority: self.priority.label().to_owned(),
             partitions: self.partitions as u64,
             partition_bytes: self.partition_bytes,
+            params_bytes: self.params_bytes,
             accepted_unix_ms: self.accepted_unix_ms,
             sector_size: envelope.sector_size,
             registered_proof: envelope.registered_proof,
@@ -183,6 +188,7 @@ impl StoredJob {
             label: row.label,
             partitions: row.partitions.max(1) as usize,
             partition_bytes: row.partition_bytes,
+            params_bytes: row.params_bytes,
             accepted_unix_ms: row.accepted_unix_ms,
             envelope: Envelope {
                 sector_size: row.sector_size,
@@ -283,6 +289,8 @@ struct JobRow {
     partition_index: u32,
     #[prost(uint64, repeated, tag = "14")]
     lengths: Vec<u64>,
+    #[prost(uint64, tag = "15")]
+    params_bytes: u64,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -371,6 +379,7 @@ mod tests {
                 priority: Priority::High,
                 partitions: 10,
                 partition_bytes: 1 << 40,
+                params_bytes: 1 << 41,
                 accepted_unix_ms: 99,
                 envelope: Envelope::of(&request),
             };
