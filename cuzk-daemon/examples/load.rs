@@ -117,6 +117,7 @@ impl Proving for Pretender {
             memory_free_bytes: 1 << 30,
             workers: None,
             express: false,
+            fallback: false,
         }]
     }
 
@@ -255,7 +256,7 @@ async fn burst(daemon: &Daemon) -> Outcome<()> {
                 match client.prove(ProveRequest { submit }).await {
                     Ok(answer) => {
                         let result = answer.into_inner().result.ok_or("no result")?;
-                        let right = result.status() == Ended::Completed && result.proof == [n as u8; 192];
+                        let right = result.status() == Ended::Completed && result.proof[..] == [n as u8; 192];
                         if right { Ok(true) } else { Err(format!("client {n}: {:?}", result.error_message)) }
                     }
                     Err(status) if status.code() == Code::ResourceExhausted => Ok(false),
@@ -286,7 +287,7 @@ async fn small_jobs(daemon: &Daemon) -> Outcome<()> {
     for n in 0..500 {
         let submit = Some(request(b's', n, SMALL));
         let result = client.prove(ProveRequest { submit }).await?.into_inner().result.ok_or("no result")?;
-        if result.proof != [n as u8; 192] {
+        if result.proof[..] != [n as u8; 192] {
             return Err(format!("job {n}: {}", result.error_message).into());
         }
         if n % 100 == 99 {

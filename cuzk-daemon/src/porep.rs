@@ -227,6 +227,7 @@ impl Proving for PorepProving {
             // A second worker would only take cores from the first: here "device" and "CPU tail" are the same cores.
             workers: Some(1),
             express: false,
+            fallback: false,
         }]
     }
 

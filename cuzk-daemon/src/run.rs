@@ -149,6 +149,10 @@ pub async fn run_daemon<P: Proving>(
     shutdown: Shutdown,
 ) -> Result<DrainReport, Failure> {
     let Bound { listeners, endpoints, _guards } = bound;
+    let on_stop = match &store {
+        Some(_) => "stopped at once: unfinished jobs go on after the next start",
+        None => "stopped at once: unfinished jobs are lost",
+    };
     let engine = match store {
         Some(store) => Engine::start_with_store(engine_config(config, plan), proving, store)
             .map_err(|e| Failure::new(Exit::Failure, format!("the job store: {e}")))?,
@@ -170,7 +174,7 @@ pub async fn run_daemon<P: Proving>(
     tokio::select! {
         // Whoever asks twice wants no more waiting, also not for a drain that is about to end.
         biased;
-        () = stop.stop() => Err(Failure::new(Exit::Failure, STOPPED)),
+        () = stop.stop() => Err(Failure::new(Exit::Failure, on_stop)),
         served = serving => served.map_err(|e| Failure::new(Exit::Failure, e.to_string())),
         () = getting_ready => unreachable!("it never ends"),
     }

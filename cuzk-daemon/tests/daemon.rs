@@ -74,6 +74,7 @@ impl Proving for Pretender {
             memory_free_bytes: 1 << 30,
             workers: None,
             express: false,
+            fallback: false,
         }]
     }
 

@@ -18,6 +18,7 @@ pub mod params;
 pub mod prover;
 pub mod srs;
 pub mod timing;
+pub mod turns;
 
 #[cfg(test)]
 mod toy;

@@ -275,6 +275,9 @@ pub struct DeviceInfo {
     pub workers: Option<usize>,
     /// Whether it can take one partition more if that is CRITICAL, so that it waits for one running partition at most.
     pub express: bool,
+    /// Whether it stands in for the others only: it gets a partition while every other device that takes the circuit is
+    /// sick, or has failed on the partition.
+    pub fallback: bool,
 }
 
 /// What loaded parameters take.

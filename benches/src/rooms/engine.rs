@@ -96,7 +96,8 @@ pub(super) fn core(jobs: usize) -> Core {
         stage_limit: Duration::from_secs(1800),
     };
     let budget = Budget::new(Shares { bodies: 0, queue: u64::MAX, work: 16 << 30 });
-    let device = |n: usize| DeviceSpec { id: n.to_string(), workers: 2, express: false, circuits: None };
+    let device =
+        |n: usize| DeviceSpec { id: n.to_string(), workers: 2, express: false, fallback: false, circuits: None };
     let mut core = Core::new(limits, budget, (0..DEVICES).map(device).collect());
     let now = Instant::now();
     core.request_params(CIRCUIT, 1 << 30, now);

@@ -77,6 +77,7 @@ impl Proving for Pretender {
             memory_free_bytes: 1 << 30,
             workers: Some(4),
             express: false,
+            fallback: false,
         }]
     }
 

@@ -20,6 +20,8 @@ pub struct DeviceSpec {
     pub workers: usize,
     /// Whether it takes one more that is CRITICAL, which then waits for one running partition at most.
     pub express: bool,
+    /// Whether it takes a partition only if every other device is sick or has failed on it.
+    pub fallback: bool,
     /// The only circuits it takes; `None`: all.
     pub circuits: Option<BTreeSet<CircuitId>>,
 }
@@ -114,10 +116,15 @@ impl Core {
         self.devices.iter().any(|device| device.is_available(circuit))
     }
 
-    /// Whether a device may prove a partition that other devices have failed on: it is another one, or there is none.
+    /// Whether a device may prove a partition that some devices have failed on: it is another one, or there is none, and
+    /// it stands in for others only if there is none either.
     pub(super) fn may_try(&self, device: usize, circuit: CircuitId, tried: &BTreeSet<usize>) -> bool {
-        let fresh = |d: usize| self.devices[d].is_available(circuit) && !tried.contains(&d);
-        !tried.contains(&device) || !(0..self.devices.len()).any(fresh)
+        let fresh = |d: &usize| self.devices[*d].is_available(circuit) && !tried.contains(d);
+        let mut others = (0..self.devices.len()).filter(fresh);
+        if self.devices[device].spec.fallback {
+            return !others.any(|d| !self.devices[d].spec.fallback);
+        }
+        !tried.contains(&device) || others.next().is_none()
     }
 
     pub(super) fn note_bad_proof(&mut self, device: usize, now: Instant) {

@@ -100,13 +100,11 @@ pub enum Effect {
         /// The client's name for it, fit for a log.
         label: String,
     },
-    /// One of several partitions of a job has a verified proof, and others have none yet.
+    /// A partition is proven and verified, and it is not the last of its job.
     Proved {
-        /// Of which job.
-        job: JobKey,
-        /// Which partition.
-        partition: usize,
-        /// The proof.
+        /// Which.
+        run: Run,
+        /// Its proof.
         proof: PartitionProof,
     },
     /// The outcomes of these jobs are not kept any longer.

@@ -110,7 +110,7 @@ impl Core {
                 self.metrics.partition(device, PartitionResult::Proved);
                 let whole = job.whole_proof();
                 if whole.is_none() {
-                    self.effects.push(Effect::Proved { job: run.job, partition: run.partition, proof });
+                    self.effects.push(Effect::Proved { run, proof });
                 }
                 return whole;
             }

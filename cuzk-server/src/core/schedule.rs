@@ -222,7 +222,9 @@ impl Core {
 
     /// How many partitions may be synthesized ahead of the provers that take a circuit.
     fn depth_for(&self, circuit: CircuitId) -> usize {
-        let serving = self.devices.iter().filter(|device| device.is_available(circuit));
+        let available = || self.devices.iter().filter(|device| device.is_available(circuit));
+        let only_fallback = available().all(|device| device.spec.fallback);
+        let serving = available().filter(|device| only_fallback || !device.spec.fallback);
         let lookahead: usize = serving.map(|device| self.limits.lookahead.unwrap_or(device.spec.workers)).sum();
         lookahead + self.limits.synthesis_workers
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Effect, Interest, Limits, NewJob, Refused,
+    Effect, Interest, Limits, NewJob, ProofFailure, Refused,
     devices::DeviceSpec,
     job::{JobKey, Priority},
     params::ParamsState,
@@ -163,4 +163,27 @@ fn devices_take_only_the_circuits_they_are_for() {
     let mut b = Bench::with(limits(), vec![only(0, CIRCUIT)]);
     let refused = b.submit(other(1), Interest::Detached).unwrap_err();
     assert!(matches!(refused, Refused::NoDevice { circuit: OTHER, .. }), "{refused}");
+}
+
+#[test]
+fn a_fallback_stands_in_only_for_the_sick_and_for_those_that_failed() {
+    let mut b = Bench::with(limits(), vec![device(0), DeviceSpec { fallback: true, ..device(1) }]);
+    let key = b.accept(NewJob { partitions: 2, ..job(1, 1) });
+    for _ in 0..2 {
+        let order = b.synth().unwrap();
+        b.synth_done(order);
+    }
+    assert_eq!(b.prove(1), None);
+    let failing = b.prove(0).unwrap();
+    b.proved(failing, 0, Err(ProofFailure::Device("no memory".into())));
+    let again = b.synth().unwrap();
+    b.synth_done(again);
+    assert_eq!(b.prove(1).map(|order| order.run.partition), Some(0), "the other device has failed on this one");
+    assert_eq!(b.prove(1), None, "but not on that one");
+    let sick = b.prove(0).unwrap();
+    b.proved(sick, 0, Err(ProofFailure::Sick("gone".into())));
+    let order = b.synth().unwrap();
+    b.synth_done(order);
+    assert_eq!(b.prove(1).map(|order| order.run.partition), Some(1));
+    assert!(b.core.is_unfinished(key));
 }

@@ -304,10 +304,10 @@ impl World {
                 }
                 Effect::Revive(device) => assert!(self.reviving.insert(device), "one attempt at a time"),
                 Effect::Started { .. }
-                | Effect::Proved { .. }
                 | Effect::Retried { .. }
                 | Effect::Stalled { .. }
                 | Effect::Fenced { .. }
+                | Effect::Proved { .. }
                 | Effect::Revived { .. }
                 | Effect::Forgotten(_) => {}
             }

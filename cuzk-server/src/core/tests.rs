@@ -162,7 +162,7 @@ pub(super) fn size(bytes: u64) -> ParamsSize {
 
 /// A device that takes as many partitions as a test gives it.
 pub(super) fn device(n: usize) -> DeviceSpec {
-    DeviceSpec { id: format!("gpu-{n}"), workers: 100, express: false, circuits: None }
+    DeviceSpec { id: format!("gpu-{n}"), workers: 100, express: false, fallback: false, circuits: None }
 }
 
 pub(super) fn at(priority: Priority, new: NewJob) -> NewJob {

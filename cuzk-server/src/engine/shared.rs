@@ -319,9 +319,9 @@ impl<P: Proving> Shared<P> {
                 after.push(After::log(move || log::revived(&device, out_for)));
             }
             Effect::Revive(device) => after.push(After::Revive(device)),
-            Effect::Proved { job, partition, proof } => {
-                if state.live.get(&job).is_some_and(|live| live.kept) {
-                    self.tell_keeper(StoreEvent::Proved(job, partition, proof));
+            Effect::Proved { run, proof } => {
+                if state.live.get(&run.job).is_some_and(|live| live.kept) {
+                    self.tell_keeper(StoreEvent::Proved(run.job, run.partition, proof));
                 }
             }
             Effect::Forgotten(jobs) => jobs.into_iter().for_each(|job| self.tell_keeper(StoreEvent::Forgotten(job))),
@@ -459,6 +459,7 @@ fn spec(info: &DeviceInfo, config: &EngineConfig) -> DeviceSpec {
         id: info.id.clone(),
         workers: info.workers.unwrap_or(config.gpu_workers_per_device).max(1),
         express: info.express,
+        fallback: info.fallback,
         circuits,
     }
 }

@@ -198,6 +198,7 @@ impl Proving for Fake {
             memory_free_bytes: 50,
             workers: Some(1),
             express: false,
+            fallback: false,
         };
         (0..self.devices.max(1)).map(info).collect()
     }

@@ -14,7 +14,7 @@ use crate::{
         Refused,
         job::{JobStatus, Outcome, Priority},
     },
-    memory::Shares,
+    memory::{Shares, Use},
     proving::Refusal,
 };
 
@@ -483,4 +483,32 @@ async fn many_clients_at_once_each_get_their_own_proof() {
         assert_eq!((outcome.status, &outcome.proof[..]), (JobStatus::Completed, &[tag; 576][..]));
     }
     assert_eq!(unfinished(&engine), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_partition_is_left_between_its_phases() {
+    let fake = Fake::new(1);
+    let engine = start(&fake);
+    fake.prove.open();
+    let job = engine.submit(submission("a", "until-stopped")).await.unwrap();
+    fake.prove.arrived(1);
+    assert_eq!(engine.cancel(&job.job_id), Ok(true));
+    // The only prover is free again, and what it was at came to nothing.
+    assert_eq!(run(&engine, "tag=1").await.proof[..], [1; 192]);
+    assert_eq!(outcome(&engine, &job.job_id).await.status, JobStatus::Cancelled);
+    assert!(engine.metrics_text().contains("outcome=\"dropped\"} 1"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_reserved_is_given_back() {
+    let fake = Fake::new(2);
+    let engine = start(&fake);
+    for words in ["tag=1 parts=4", "tag=2 parts=2 bad=1 once", "prove-panic", "synth-error"] {
+        run(&engine, words).await;
+    }
+    let budget = engine.budget();
+    until(|| budget.used_for(Use::Witness) == 0 && budget.used_for(Use::Queue) == 0).await;
+    assert_eq!(budget.used_for(Use::Params), 1000, "the parameters stay");
+    engine.evict(SMALL);
+    until(|| budget.used() == 0).await;
 }

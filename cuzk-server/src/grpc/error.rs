@@ -68,7 +68,7 @@ mod tests {
     fn each_error_has_the_code_of_who_must_act() {
         let circuit = CircuitId::porep(SectorSize::Kib2);
         let full = Refused::QueueFull { jobs: 64, limit: 64, retry_after: Duration::from_secs(7) };
-        let cases: [(EngineError, Code); 12] = [
+        let cases: [(EngineError, Code); 13] = [
             (Refusal::invalid("miner_id", "is 1, C1 says 2").into(), Code::InvalidArgument),
             (Refusal::Unimplemented("no SnapDeals".into()).into(), Code::Unimplemented),
             (Refusal::FailedPrecondition("no file".into()).into(), Code::FailedPrecondition),

@@ -146,6 +146,7 @@ impl World {
             id: n.to_string(),
             workers: machine.workers_per_device,
             express: machine.express,
+            fallback: false,
             circuits: None,
         };
         let core = Core::new(limits, Budget::new(machine.memory), (0..machine.devices).map(device).collect());
@@ -355,10 +356,10 @@ impl World {
             Effect::Fenced { device, .. } => self.clear(device),
             Effect::Ended { outcome, .. } => return self.ended(outcome.key, outcome.status),
             Effect::Started { .. }
-            | Effect::Proved { .. }
             | Effect::Discard(_)
             | Effect::Retried { .. }
             | Effect::Stalled { .. }
+            | Effect::Proved { .. }
             | Effect::Revived { .. }
             | Effect::Forgotten(_) => {}
         }

@@ -379,7 +379,7 @@ mod tests {
                 priority: Priority::High,
                 partitions: 10,
                 partition_bytes: 1 << 40,
-                params_bytes: 1 << 41,
+                params_bytes: 1 << 36,
                 accepted_unix_ms: 99,
                 envelope: Envelope::of(&request),
             };

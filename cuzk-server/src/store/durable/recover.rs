@@ -162,7 +162,7 @@ mod tests {
             priority: Priority::Normal,
             partitions,
             partition_bytes: 1,
-            params_bytes: 2,
+            params_bytes: 1,
             accepted_unix_ms: 1,
             envelope: Envelope::of(&request),
         }

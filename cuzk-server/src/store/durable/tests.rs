@@ -69,7 +69,7 @@ fn job(key: u64) -> KeptJob {
         payload_bytes: request.payload_bytes(),
         partitions: 10,
         partition_bytes: 1,
-        params_bytes: 2,
+        params_bytes: 1,
     };
     KeptJob { key: JobKey(key), new, accepted: UNIX_EPOCH + Duration::from_millis(1) }
 }
