@@ -125,9 +125,11 @@ fn keep<P: Proving>(
                 live.kept = true;
                 state.core.release(key, now);
             }
-            // It was superseded while it was written; the store has not been told of its end.
+            // It ended while it was written, and the store has not been told. If the engine stops, it goes on later.
             None => {
-                if let Some(outcome) = state.core.outcome(key) {
+                if !state.suspending
+                    && let Some(outcome) = state.core.outcome(key)
+                {
                     keeper.tell(StoreEvent::Ended(outcome));
                 }
             }
