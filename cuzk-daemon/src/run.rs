@@ -77,13 +77,13 @@ impl Prepared {
             let shutdown =
                 shutdown::on_signals().map_err(|e| Failure::new(Exit::Failure, format!("cannot handle signals: {e}")))?;
             let bound = Bound::bind(&config)?;
-            let store = state::open(&config.store)?;
-            notify(&State::Status("opening the devices".into()));
-            // Devices may take their time, and a second signal must not have to wait for them.
+            notify(&State::Status("opening the job store and the devices".into()));
+            // Both may take their time, and a second signal must not have to wait for them.
             let of = config.clone();
-            let opening = tokio::task::spawn_blocking(move || open(&of, &plan));
+            let opening =
+                tokio::task::spawn_blocking(move || Ok::<_, Failure>((state::open(&of.store)?, open(&of, &plan)?)));
             let mut stop = shutdown.clone();
-            let proving = tokio::select! {
+            let (store, proving) = tokio::select! {
                 biased;
                 () = stop.stop() => return Err(Failure::new(Exit::Failure, STOPPED)),
                 opened = opening => opened.map_err(|e| Failure::new(Exit::Failure, format!("opening the devices: {e}")))??,
@@ -323,11 +323,11 @@ mod tests {
         assert_eq!((engine.gpu_workers_per_device, engine.synthesis_threads), (3, 4));
         assert_eq!((engine.max_queued_jobs, engine.attempts, engine.lookahead), (5, 7, Some(8)));
         assert_eq!((engine.memory, engine.retain_finished), (MEMORY, 9));
+        assert_eq!(engine.retain_finished_bytes, 2 << 30);
         assert_eq!(engine.affinity, [("1".to_owned(), vec![CircuitId::porep(SectorSize::Gib32)])]);
         let spans = [engine.retain_finished_for, engine.abandon_grace, engine.promote_after, engine.stage_limit];
         assert_eq!(spans.map(|d| d.as_secs()), [11, 12, 13, 14]);
         assert_eq!(engine.group_delay.as_secs(), 15);
-        assert_eq!(engine.retain_finished_bytes, 2 << 30);
     }
 
     #[test]

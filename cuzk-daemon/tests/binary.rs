@@ -96,6 +96,18 @@ fn what_cannot_work_is_refused_before_anything_starts() {
 }
 
 #[test]
+fn a_damaged_job_store_ends_with_7_and_says_what_to_do() {
+    let place = Place::new();
+    place.file("jobs.redb", "this is no database");
+    let at = place.dir.path().display();
+    let (listen, path) = (format!("unix://{at}/s"), format!("store.path={at}"));
+    let (code, _, err) = run(cuzk(&["serve", "--listen", &listen, "--set", &path]));
+    assert_eq!(code, 7, "{err}");
+    assert!(err.contains(&format!("job store {at} is damaged")) && err.contains("store.if_damaged"), "{err}");
+    assert_eq!(std::fs::read(place.dir.path().join("jobs.redb")).expect("there"), b"this is no database");
+}
+
+#[test]
 fn the_reference_printed_is_a_legal_file() {
     let (code, reference, _) = run(cuzk(&["config", "reference"]));
     assert_eq!(code, 0);

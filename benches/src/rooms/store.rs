@@ -118,7 +118,7 @@ fn new_job(request: &ProofRequest) -> NewJob {
         payload_bytes: request.payload_bytes(),
         partitions: 10,
         partition_bytes: 400 << 20,
-        params_bytes: 0,
+        params_bytes: 1 << 30,
     }
 }
 

@@ -162,6 +162,17 @@ impl Core {
 
     /// Turns a checked request into a job, or gives it the one that is there already.
     pub fn submit(&mut self, new: NewJob, interest: Interest, now: Instant) -> Result<Ticket, Refused> {
+        let mut ticket = self.submit_held(new, interest, now)?;
+        if ticket.kind == TicketKind::New {
+            self.release(ticket.key, now);
+            ticket.queue_position = self.queue_position(ticket.key);
+        }
+        Ok(ticket)
+    }
+
+    /// As [`Self::submit`], but a new job is held until [`Self::release`]: nothing is done for it, and it supersedes
+    /// nothing, until a store has it.
+    pub fn submit_held(&mut self, new: NewJob, interest: Interest, now: Instant) -> Result<Ticket, Refused> {
         if let Some(ticket) = self.attach(&new.identity, new.priority, interest) {
             return Ok(ticket);
         }
@@ -171,32 +182,32 @@ impl Core {
         let key = JobKey(self.next_key);
         self.next_key += 1;
         let mut job = Job::accepted(new, queued, now);
+        job.held = true;
         job.note_interest(interest);
         self.metrics.submission(SubmissionResult::Accepted);
-        self.enqueue(key, job, now);
+        self.enqueue(key, job);
         Ok(Ticket { key, kind: TicketKind::New, queue_position: self.queue_position(key) })
     }
 
     /// Puts a job into the tables.
-    pub(super) fn enqueue(&mut self, key: JobKey, job: Job, now: Instant) {
+    pub(super) fn enqueue(&mut self, key: JobKey, job: Job) {
         let identity = job.identity;
         self.order.insert((Reverse(job.priority), key));
         self.by_identity.insert(identity, key);
         self.metrics.accepted(job.circuit.kind);
         self.jobs.insert(key, job);
-        self.supersede_others(&identity, key, now);
     }
 
-    /// The new job `key` makes the other unfinished jobs of its request id out of date. They stop, except those that
+    /// The job `key` makes the earlier unfinished jobs of its request id out of date. They stop, except those that
     /// somebody waits for.
-    fn supersede_others(&mut self, identity: &Identity, key: JobKey, now: Instant) {
+    pub(super) fn supersede_earlier(&mut self, identity: &Identity, key: JobKey, now: Instant) {
         if identity.request.is_none() {
             return; // Clients that give no id must not stop each other's jobs.
         }
         let mut others: Vec<JobKey> = self
             .jobs
             .iter()
-            .filter(|(k, job)| **k != key && job.identity.request == identity.request && job.superseded_by.is_none())
+            .filter(|(k, job)| **k < key && job.identity.request == identity.request && job.superseded_by.is_none())
             .map(|(k, _)| *k)
             .collect();
         others.sort_unstable();

@@ -10,16 +10,13 @@ use super::{
 use crate::{memory::Use, proving::PartitionProof};
 
 impl Core {
-    /// Keeps an unfinished job from being worked at, until [`Self::release`].
-    pub fn hold(&mut self, key: JobKey) {
-        if let Some(job) = self.jobs.get_mut(&key) {
-            job.held = true;
-        }
-    }
-
-    /// Lets a held job be worked at. `false`: it has ended meanwhile.
-    pub fn release(&mut self, key: JobKey) -> bool {
-        self.jobs.get_mut(&key).map(|job| job.held = false).is_some()
+    /// Lets a held job be worked at, and supersede others. `false`: it has ended meanwhile.
+    pub fn release(&mut self, key: JobKey, now: Instant) -> bool {
+        let Some(job) = self.jobs.get_mut(&key) else { return false };
+        job.held = false;
+        let identity = job.identity;
+        self.supersede_earlier(&identity, key, now);
+        true
     }
 
     /// Whether a job is unfinished and held.
@@ -37,12 +34,14 @@ impl Core {
     pub fn restore(&mut self, key: JobKey, new: NewJob, accepted: Instant, now: Instant) {
         // As far as there is room; what was accepted is not lost because the budget was larger then.
         let queued = self.ledger.budget().try_reserve(Use::Queue, new.payload_bytes);
+        let identity = new.identity;
         let mut job = Job::accepted(new, queued, now);
         job.accepted = accepted;
         job.held = true;
         job.detached = true;
         self.restore_next_key(key.0 + 1);
-        self.enqueue(key, job, now);
+        self.enqueue(key, job);
+        self.supersede_earlier(&identity, key, now);
     }
 
     /// Takes the verified proof of one partition of a restored job back.
@@ -75,16 +74,41 @@ mod tests {
     #[test]
     fn a_held_job_waits_and_lets_others_pass() {
         let mut b = Bench::new(limits(), 1);
-        let held = b.accept(job(1, 1));
-        b.core.hold(held);
+        let held = b.core.submit_held(job(1, 1), Interest::Detached, b.now).unwrap().key;
         let other = b.accept(job(2, 1));
         assert_eq!(b.synth(), Some((other, 0)));
         assert_eq!(b.synth(), None);
         assert!(b.core.is_held(held) && !b.core.is_held(other));
-        assert!(b.core.release(held));
+        assert!(b.core.release(held, b.now));
         assert_eq!(b.synth(), Some((held, 0)));
         b.core.cancel(held, "", b.now);
-        assert!(!b.core.release(held));
+        assert!(!b.core.release(held, b.now));
+    }
+
+    #[test]
+    fn what_is_not_kept_supersedes_nothing() {
+        let mut b = Bench::new(limits(), 1);
+        let first = b.accept(job(1, 1));
+        let refused = b.core.submit_held(job(1, 2), Interest::Detached, b.now).unwrap().key;
+        b.core.cancel(refused, "the disk is full", b.now);
+        assert!(b.core.is_unfinished(first));
+        let mut held = |payload| b.core.submit_held(job(1, payload), Interest::Detached, b.now).unwrap().key;
+        let (third, fourth) = (held(3), held(4));
+        b.core.release(fourth, b.now);
+        assert!(!b.core.is_unfinished(first) && !b.core.is_unfinished(third));
+        assert!(!b.core.release(third, b.now), "kept later than the one that came after it");
+        assert!(b.core.is_unfinished(fourth));
+    }
+
+    #[test]
+    fn a_restored_partition_is_not_proven_again() {
+        let mut b = Bench::new(limits(), 1);
+        b.core.restore(JobKey(7), NewJob { partitions: 3, ..job(1, 1) }, b.now, b.now);
+        b.core.restore_proof(JobKey(7), 1, [5; 192]);
+        assert!(b.core.release(JobKey(7), b.now));
+        b.finish_all(6);
+        let proof = [[6; 192], [5; 192], [6; 192]].concat();
+        assert_eq!(b.outcome(JobKey(7)).proof[..], proof);
     }
 
     #[test]
@@ -96,7 +120,7 @@ mod tests {
         assert_eq!((ticket.key, ticket.kind), (JobKey(41), TicketKind::Attached));
         b.core.handle_waiter_gone(JobKey(41), b.now);
         b.pass(Duration::from_secs(100));
-        assert!(b.core.release(JobKey(41)));
+        assert!(b.core.release(JobKey(41), b.now));
         b.finish_all(3);
         assert_eq!(b.outcome(JobKey(41)).proof[..], [3; 192]);
         assert_eq!(b.accept(job(2, 1)), JobKey(42), "keys go on");

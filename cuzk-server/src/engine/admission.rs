@@ -2,6 +2,8 @@
 
 use std::{sync::Arc, time::SystemTime};
 
+use tokio::sync::OwnedSemaphorePermit;
+
 use super::{
     Submission,
     error::EngineError,
@@ -21,18 +23,22 @@ use crate::{
     store::{KeptJob, StoreEvent},
 };
 
-/// Gives a submission its job. The waiter counts as one exactly if the interest is [`Interest::Waiting`].
+/// Gives a submission its job. The waiter counts as one exactly if the interest is [`Interest::Waiting`]. The permit is
+/// for the work of the processor: it is given back before the wait for the disk, so that submissions can share a sync.
 pub(super) fn enter<P: Proving>(
     shared: &Arc<Shared<P>>,
     submission: Submission,
     interest: Interest,
+    permit: OwnedSemaphorePermit,
 ) -> Result<(Ticket, Waiter<P>), EngineError> {
+    let mut permit = Some(permit);
     let identity = Identity::of(&submission.request_id, &submission.request);
     loop {
-        let (ticket, waiter) = take_or_attach(shared, &submission, identity, interest)?;
+        let (ticket, waiter) = take_or_attach(shared, &submission, identity, interest, &mut permit)?;
+        permit = None;
         // A job that another client has just brought is there for nobody before it is kept. If it cannot be, this
         // client's attempt is the next one.
-        if ticket.kind != TicketKind::Attached || shared.wait_released(ticket.key) {
+        if ticket.kind != TicketKind::Attached || shared.wait_kept(ticket.key) {
             return Ok((ticket, waiter));
         }
     }
@@ -43,6 +49,7 @@ fn take_or_attach<P: Proving>(
     submission: &Submission,
     identity: Identity,
     interest: Interest,
+    permit: &mut Option<OwnedSemaphorePermit>,
 ) -> Result<(Ticket, Waiter<P>), EngineError> {
     let Submission { request_id, priority, request } = submission;
     let priority = priority.unwrap_or(Priority::default_for(request.kind));
@@ -64,6 +71,7 @@ fn take_or_attach<P: Proving>(
         shared.with(|state, _| state.core.metrics_mut().submission(SubmissionResult::Invalid));
         log::refused(request_id, error);
     })?;
+    *permit = None;
     let circuit = shared.proving.circuit(&task);
     let new = NewJob {
         identity,
@@ -77,12 +85,12 @@ fn take_or_attach<P: Proving>(
     };
     let line = new.clone();
     let (ticket, waiter) = shared.with(|state, now| {
-        let ticket = state.core.submit(new, interest, now)?;
+        let ticket = match &shared.keeper {
+            Some(_) => state.core.submit_held(new, interest, now)?,
+            None => state.core.submit(new, interest, now)?,
+        };
         if ticket.kind == TicketKind::New {
             state.live.insert(ticket.key, Live::new(request.kind, Some(task)));
-            if shared.keeper.is_some() {
-                state.core.hold(ticket.key);
-            }
         }
         let waiter = state.waiter(shared, &ticket, request.kind, interest);
         Ok::<_, EngineError>((ticket, waiter))
@@ -115,11 +123,13 @@ fn keep<P: Proving>(
         Ok(()) => match state.live.get_mut(&key) {
             Some(live) => {
                 live.kept = true;
-                state.core.release(key);
+                state.core.release(key, now);
             }
-            // It was superseded while it was written; the store has not been told of its end.
+            // It ended while it was written, and the store has not been told. If the engine stops, it goes on later.
             None => {
-                if let Some(outcome) = state.core.outcome(key) {
+                if !state.suspending
+                    && let Some(outcome) = state.core.outcome(key)
+                {
                     keeper.tell(StoreEvent::Ended(outcome));
                 }
             }

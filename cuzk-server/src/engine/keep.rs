@@ -135,7 +135,7 @@ pub(super) fn reread<P: Proving>(shared: &Arc<Shared<P>>, jobs: Vec<JobKey>) {
             Ok(task) => {
                 if let Some(live) = state.live.get_mut(&key) {
                     live.task = Some(Arc::new(task));
-                    state.core.release(key);
+                    state.core.release(key, now);
                 }
             }
             Err(reason) => state.core.give_up(key, format!("resumed after a restart: {reason}"), now),
@@ -153,4 +153,145 @@ fn read_again<P: Proving>(shared: &Arc<Shared<P>>, key: JobKey) -> Result<P::Tas
 /// The ids that a store's jobs have.
 pub(super) fn ids(recovered: &Recovered) -> JobIds {
     JobIds::of_store(recovered.ids.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{path::Path, time::Duration};
+
+    use super::*;
+    use crate::{
+        EngineConfig,
+        core::job::{JobStatus, Outcome},
+        engine::{
+            Awaited, Engine, EngineError,
+            testing::{Fake, submission},
+        },
+        store::durable::{OpenError, Store, StoreOptions},
+    };
+
+    /// The store in a folder, as soon as the threads of the engine before have let go of it.
+    fn store(folder: &Path) -> Arc<Store> {
+        let options = StoreOptions { folder: folder.to_owned(), move_damaged_aside: false };
+        loop {
+            match Store::open(&options) {
+                Ok(store) => return Arc::new(store),
+                Err(OpenError::Locked { .. }) => thread::yield_now(),
+                Err(other) => panic!("{other}"),
+            }
+        }
+    }
+
+    fn start(fake: &Arc<Fake>, store: Arc<dyn JobStore>) -> Engine<Fake> {
+        Engine::start_with_store(EngineConfig::default(), fake.clone(), store).expect("a good store")
+    }
+
+    async fn outcome(engine: &Engine<Fake>, job_id: &str) -> Arc<Outcome> {
+        match engine.await_job(job_id, None).await.expect("the job is known") {
+            Awaited::Ended(outcome) => outcome,
+            Awaited::TimedOut => panic!("waited without a time-out"),
+        }
+    }
+
+    /// Stops an engine whose jobs stand at the gate, as a drain does when its time is over.
+    async fn suspend(engine: Engine<Fake>, fake: &Fake, jobs: usize) {
+        assert_eq!(engine.drain(Duration::ZERO).await.suspended, jobs);
+        fake.prove.open();
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn jobs_go_on_and_proofs_are_found_after_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = Fake::new(1);
+        let engine = start(&first, store(folder.path()));
+        let done = engine.submit(submission("done", "tag=1")).await.unwrap();
+        let stopped = engine.submit(submission("stopped", "tag=2 parts=3 hold-prove")).await.unwrap();
+        let cancelled = engine.submit(submission("cancelled", "tag=3 hold-prove")).await.unwrap();
+        outcome(&engine, &done.job_id).await;
+        first.prove.arrived(1);
+        assert_eq!(engine.cancel(&cancelled.job_id), Ok(true));
+        suspend(engine, &first, 1).await;
+
+        let second = Fake::new(1);
+        second.prove.open();
+        let engine = start(&second, store(folder.path()));
+        assert_eq!(outcome(&engine, &stopped.job_id).await.proof[..], [2; 576]);
+        assert_eq!(outcome(&engine, &done.job_id).await.proof[..], [1; 192]);
+        assert_eq!(outcome(&engine, &cancelled.job_id).await.status, JobStatus::Cancelled);
+        let again = engine.submit(submission("done", "tag=1")).await.unwrap();
+        assert_eq!(again.job_id, done.job_id);
+        let new = engine.submit(submission("new", "tag=4")).await.unwrap();
+        assert!(![&done, &stopped, &cancelled].iter().any(|old| old.job_id == new.job_id));
+        assert!(!second.proven.lock().unwrap().iter().any(|(tag, _)| [1, 3].contains(tag)), "proven once");
+        let metrics = engine.metrics_text();
+        assert!(metrics.contains("cuzk_store_jobs_found_total{outcome=\"resumed\"} 1\n"), "{metrics}");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_damaged_payload_fails_its_job_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let fake = Fake::new(1);
+        let engine = start(&fake, store(folder.path()));
+        let damaged = engine.submit(submission("damaged", "tag=1 hold-prove")).await.unwrap();
+        let whole = engine.submit(submission("whole", "tag=2 hold-prove")).await.unwrap();
+        suspend(engine, &fake, 2).await;
+        let payloads = std::fs::read_dir(folder.path().join("spool")).unwrap().map(|entry| entry.unwrap().path());
+        let first = payloads.min().unwrap();
+        std::fs::write(first, "tag=9 hold-prove").unwrap();
+
+        let engine = start(&fake, store(folder.path()));
+        let failed = outcome(&engine, &damaged.job_id).await;
+        assert_eq!(failed.status, JobStatus::Failed);
+        assert!(failed.error.contains("is damaged: submit the job again"), "{}", failed.error);
+        assert_eq!(outcome(&engine, &whole.job_id).await.proof[..], [2; 192]);
+        let again = engine.submit(submission("damaged", "tag=1 hold-prove")).await.unwrap();
+        assert_eq!(outcome(&engine, &again.job_id).await.proof[..], [1; 192]);
+    }
+
+    /// A store whose disk is full.
+    struct Full;
+
+    impl JobStore for Full {
+        fn recover(&self) -> Result<Recovered, StoreError> {
+            Ok(Recovered { ids: "full".to_owned(), next_key: 1, unfinished: Vec::new(), finished: Vec::new() })
+        }
+
+        fn request(&self, _: JobKey) -> Result<ProofRequest, StoreError> {
+            Err(full())
+        }
+
+        fn accept(&self, job: &KeptJob, _: &ProofRequest) -> Result<(), StoreError> {
+            // The first job had room.
+            if job.key == JobKey(1) { Ok(()) } else { Err(full()) }
+        }
+
+        fn record(&self, _: &[StoreEvent]) -> Result<(), StoreError> {
+            Err(full())
+        }
+
+        fn status(&self) -> StoreStatus {
+            StoreStatus { trouble: Some(full().to_string()), ..StoreStatus::default() }
+        }
+    }
+
+    fn full() -> StoreError {
+        StoreError { kind: StoreErrorKind::Full, reason: "/store: no space".to_owned() }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_full_disk_refuses_new_jobs_and_stops_no_others() {
+        let fake = Fake::new(1);
+        let engine = start(&fake, Arc::new(Full));
+        let running = engine.submit(submission("a", "tag=1 hold-prove")).await.unwrap();
+        fake.prove.arrived(1);
+        // Also under the id of the running job, which it would supersede.
+        for name in ["a", "b", ""] {
+            let refused = engine.submit(submission(name, "tag=2")).await;
+            assert_eq!(refused, Err(EngineError::NotKept(full())));
+        }
+        assert!(engine.status().warnings.iter().any(|warning| warning.contains("/store: no space")));
+        fake.prove.open();
+        assert_eq!(outcome(&engine, &running.job_id).await.proof[..], [1; 192]);
+        assert!(!fake.proven.lock().unwrap().contains(&(2, 0)));
+    }
 }

@@ -218,6 +218,14 @@ impl<P: Proving> Engine<P> {
         cancelled.ok_or_else(|| EngineError::unknown_job(job_id))
     }
 
+    /// Waits until the store knows of every end so far: what a client was told then stays so after a crash.
+    pub async fn settle(&self) {
+        let shared = self.handle.shared.clone();
+        let flushed = tokio::task::spawn_blocking(move || shared.keeper.as_ref().map(Keeper::flush));
+        // A panic in the store: what it lost runs again after the next start.
+        let _ = flushed.await;
+    }
+
     /// A picture of the engine, from memory.
     pub fn status(&self) -> EngineStatus {
         let shared = &self.handle.shared;
@@ -335,10 +343,7 @@ impl<P: Proving> Engine<P> {
         let all_ended = tokio::time::timeout(at_most, unfinished.wait_for(|jobs| *jobs == 0)).await.is_ok();
         let left = if all_ended { 0 } else { *shared.unfinished.borrow() };
         shared.stop_jobs("the daemon is shutting down");
-        let flushing = shared.clone();
-        let flushed = tokio::task::spawn_blocking(move || flushing.keeper.as_ref().map(Keeper::flush));
-        // A panic in the store: what it lost runs again after the next start.
-        let _ = flushed.await;
+        self.settle().await;
         match shared.keeper {
             Some(_) => DrainReport { cancelled: 0, suspended: left },
             None => DrainReport { cancelled: left, suspended: 0 },
@@ -355,8 +360,8 @@ impl<P: Proving> Engine<P> {
         let permit = self.handle.admissions.clone().acquire_owned().await.map_err(|_| EngineError::Stopped)?;
         let shared = self.handle.shared.clone();
         let entering = tokio::task::spawn_blocking(move || {
-            let _permit = permit; // held until the work is done, also when nobody waits for it any more
-            admission::enter(&shared, submission, interest)
+            // The work is done to its end, also when nobody waits for it any more.
+            admission::enter(&shared, submission, interest, permit)
         });
         let (ticket, waiter) = entering.await.map_err(EngineError::lost_thread)??;
         let shared = &self.handle.shared;

@@ -190,10 +190,11 @@ impl<P: Proving> Shared<P> {
         }
     }
 
-    /// Waits until a job is not held any more. `false`: it ended while it was, so nobody keeps it.
-    pub(super) fn wait_released(&self, key: JobKey) -> bool {
+    /// Waits until the store has a job, or cannot take it. `false`: it ended meanwhile.
+    pub(super) fn wait_kept(&self, key: JobKey) -> bool {
         let mut state = self.lock();
-        while state.core.is_held(key) {
+        // One of an earlier life is kept, though held until its request is read back.
+        while state.core.is_held(key) && state.live.get(&key).is_some_and(|live| !live.kept) {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         state.core.is_unfinished(key)

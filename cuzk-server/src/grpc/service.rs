@@ -61,6 +61,9 @@ impl<P: Proving> ProvingEngine for Service<P> {
 
     async fn cancel_proof(&self, request: Request<CancelProofRequest>) -> Answer<CancelProofResponse> {
         let was_running = self.engine.cancel(&request.into_inner().job_id).map_err(failed)?;
+        if was_running {
+            self.engine.settle().await;
+        }
         Ok(Response::new(CancelProofResponse { was_running }))
     }
 
