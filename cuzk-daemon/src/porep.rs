@@ -318,7 +318,7 @@ impl Proving for PorepProving {
             return Err(ProvingError::Input(Self::unsatisfied(circuit, constraint)));
         }
         attempt.go_on()?;
-        let partition = Partition::new(params.r1cs.clone(), values);
+        let partition = Partition { urgent: attempt.is_urgent(), ..Partition::new(params.r1cs.clone(), values) };
         let (proof, timings) = self.prove_partition(device, params, &partition).map_err(proving_error)?;
         let phases = phase_timings(&timings);
         self.timeline.record(device, timings);

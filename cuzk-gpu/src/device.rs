@@ -9,6 +9,7 @@ use std::{
 use crate::{
     prover::{Backend, Blinding, DeviceError, Fault, Partition, ProveError, ProvingKey, epilogue},
     timing::{Phase, Timings},
+    turns::Turns,
 };
 use bellperson::groth16::Proof;
 use blstrs::Bls12;
@@ -18,8 +19,7 @@ use blstrs::Bls12;
 #[derive(Debug)]
 pub struct Device<B> {
     backend: B,
-    // The lock guards the device, not data: a panic under it leaves nothing half-written, so poison is ignored.
-    lock: Mutex<()>,
+    lock: Turns,
     injected: Mutex<VecDeque<Injected>>,
 }
 
@@ -35,7 +35,7 @@ pub struct Injected {
 impl<B: Backend> Device<B> {
     /// A device that runs on `backend`.
     pub fn new(backend: B) -> Self {
-        Self { backend, lock: Mutex::new(()), injected: Mutex::default() }
+        Self { backend, lock: Turns::default(), injected: Mutex::default() }
     }
 
     /// The backend.
@@ -65,7 +65,7 @@ impl<B: Backend> Device<B> {
         let staged = timings.measure(Phase::Stage, || self.backend.stage(key, partition))?;
 
         let waiting = Instant::now();
-        let guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = self.lock.take(partition.urgent);
         let locked = Instant::now();
         timings.push(Phase::LockWait, waiting, locked);
         let kernels = match self.fail_if_injected(Phase::LockHold) {
@@ -74,7 +74,7 @@ impl<B: Backend> Device<B> {
         };
         // The end is taken before the release, so that the intervals of two holders never overlap.
         timings.push(Phase::LockHold, locked, Instant::now());
-        drop(guard);
+        drop(turn);
 
         let rest = kernels?;
         self.fail_if_injected(Phase::MsmBG2)?;
@@ -120,7 +120,7 @@ mod tests {
         cpu::Cpu,
         prover::KernelSums,
         srs::Srs,
-        timing::{Interval, Turns},
+        timing::{Interval, LockUse},
         toy::{Toy, trapdoor},
     };
 
@@ -195,8 +195,8 @@ mod tests {
         timings.sort_by_key(|t| find(t, Phase::LockHold).begin);
         let [first, second] = &timings[..] else { panic!("two workers ran") };
         assert!(find(first, Phase::MsmBG2).overlaps(&find(second, Phase::LockHold)));
-        let turns = Turns::of(&timings);
-        assert_eq!((turns.collision, turns.hidden_tails), (None, 1));
+        let lock_use = LockUse::of(&timings);
+        assert_eq!((lock_use.collision, lock_use.hidden_tails), (None, 1));
     }
 
     #[test]

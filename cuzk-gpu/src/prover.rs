@@ -128,12 +128,14 @@ pub struct Partition {
     pub witness: CompactWitness,
     /// The values of its constraints' factors, A·w and B·w. Without them the matrices are multiplied with the witness.
     pub rows: Option<Rows>,
+    /// Whether it goes before others that wait for a device.
+    pub urgent: bool,
 }
 
 impl Partition {
     /// A circuit and what its synthesis left.
     pub fn new(r1cs: Arc<R1cs>, Synthesis { witness, rows }: Synthesis) -> Self {
-        Self { r1cs, witness, rows }
+        Self { r1cs, witness, rows, urgent: false }
     }
 
     /// Whether there is a value for every variable, and for every constraint if for any.

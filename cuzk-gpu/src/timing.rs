@@ -112,7 +112,7 @@ impl Timings {
 
 /// What the locks of one device did: whether kernel phases took turns, and how much of the CPU's part they hid.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Turns {
+pub struct LockUse {
     /// Two kernel phases that ran at the same time; there should be none.
     pub collision: Option<[Interval; 2]>,
     /// Partitions whose CPU part ran while another one's kernel phase did.
@@ -123,7 +123,7 @@ pub struct Turns {
     pub busy: Duration,
 }
 
-impl Turns {
+impl LockUse {
     /// Of all partitions of one device.
     pub fn of(partitions: &[Timings]) -> Self {
         let of_phase = |timings: &Timings, phase| timings.intervals().iter().find(|i| i.phase == phase).copied();
@@ -161,11 +161,11 @@ mod tests {
     fn turns_are_told_from_collisions() {
         let begin = Instant::now();
         let good = [[0, 10, 15], [10, 20, 22], [25, 30, 31]].map(|times| partition(begin, times));
-        let turns = Turns::of(&good);
-        assert_eq!((turns.collision, turns.hidden_tails), (None, 1));
-        assert_eq!(turns.busy_share(), 25.0 / 30.0);
+        let lock_use = LockUse::of(&good);
+        assert_eq!((lock_use.collision, lock_use.hidden_tails), (None, 1));
+        assert_eq!(lock_use.busy_share(), 25.0 / 30.0);
         let bad = [[0, 10, 15], [9, 20, 22]].map(|times| partition(begin, times));
-        assert!(Turns::of(&bad).collision.is_some());
-        assert_eq!(Turns::of(&[]).busy_share(), 1.0);
+        assert!(LockUse::of(&bad).collision.is_some());
+        assert_eq!(LockUse::of(&[]).busy_share(), 1.0);
     }
 }

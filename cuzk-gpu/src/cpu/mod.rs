@@ -90,7 +90,7 @@ impl Backend for Cpu {
 }
 
 impl Cpu {
-    fn stage_here(&self, Partition { r1cs, witness, rows: planes }: &Partition) -> Staged {
+    fn stage_here(&self, Partition { r1cs, witness, rows: planes, .. }: &Partition) -> Staged {
         let rows = |matrix: &Matrix, planes: Option<&Planes>| {
             FrVec::from_fn(self.arithmetic, r1cs.log_domain(), |first, values| match planes {
                 Some(planes) => planes.fill(first, values),

@@ -32,7 +32,7 @@ const USAGE: &str = "options: [FILTER]... [--seed N] [--device NAME] [--json] [-
   --seed N       draw the same inputs again
   --device NAME  ordinal, UUID or PCI address; the first device if absent
   --json         a line of JSON for each measurement (gpu-bench)
-  --lost-context break the device's context on purpose, and check that proofs are right with a new one (gpu-check)
+  --lost-context break the device's context on purpose, and check what follows (gpu-check)
   --list         print the names and run nothing
 Kernels are taken from the folder in CUZK_KERNELS or from `kernels` beside the program, else compiled with NVRTC.";
 

@@ -29,7 +29,7 @@ use crate::{
     generate,
     prover::{Blinding, Fault, Partition, ProveError},
     srs::{self, Srs, Watch},
-    timing::{Phase, Timings, Turns},
+    timing::{LockUse, Phase, Timings},
     toy::{Toy, trapdoor},
 };
 
@@ -163,9 +163,9 @@ fn workers(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Outcome {
             };
             threads.into_iter().map(join).collect::<Result<Vec<_>, String>>()
         })?;
-        let turns = Turns::of(&timings.concat());
-        if turns.collision.is_some() || (workers > 1 && turns.hidden_tails == 0) {
-            return Err(format!("{workers} workers: {turns:?}"));
+        let lock_use = LockUse::of(&timings.concat());
+        if lock_use.collision.is_some() || (workers > 1 && lock_use.hidden_tails == 0) {
+            return Err(format!("{workers} workers: {lock_use:?}"));
         }
     }
     Ok(())
@@ -242,8 +242,9 @@ fn failures(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Outcome {
     Ok(())
 }
 
-/// Breaks the context of a device for good, and proves with a new one. Nobody else may have the device open: a process has
-/// one context of it.
+/// Breaks the context of a device for good: proofs fail and say why; then the device proves with a new context, or is refused
+/// one and gets no work. (The driver of CUDA 13.0 refuses: after such an error a process gets no context on the device any
+/// more.) Nothing can be checked on the device afterwards in this process.
 pub fn lost_context(info: DeviceInfo, rng: &mut ChaCha8Rng) -> Outcome {
     let toy = OnDevices::new(info, rng)?;
     toy.proves()?;
@@ -268,8 +269,14 @@ pub fn lost_context(info: DeviceInfo, rng: &mut ChaCha8Rng) -> Outcome {
             other => return Err(format!("a proof without a context gave {other:?}")),
         }
     }
-    toy.revive()?;
-    toy.proves()
+    match toy.devices.revive(0) {
+        Ok(()) => toy.proves(),
+        Err(error) if error.fault() == Some(Fault::Context) => match toy.prove().map_err(|error| error.fault()) {
+            Err(Some(Fault::Gone)) => Ok(()),
+            other => Err(format!("a proof on a device that got no context gave {other:?}")),
+        },
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// The partitions of the bundled samples that are of this circuit.
