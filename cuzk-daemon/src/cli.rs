@@ -160,7 +160,7 @@ pub struct SimulateArgs {
     #[arg(long)]
     pub published: bool,
     /// Proofs of 32 GiB sectors to simulate.
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub proofs: u32,
     /// A file of arrivals instead: a line a job, "SECONDS CIRCUIT [PRIORITY]".
     #[arg(long, value_name = "FILE")]

@@ -6,7 +6,7 @@ use cuzk_synth::circuit::CircuitId;
 
 use super::{
     Core, Effect,
-    job::{Job, JobKey, Stage},
+    job::{Job, JobKey, Priority, Stage},
     params::{Evicted, ParamsState},
 };
 use crate::{memory::Use, proving::ParamsSize};
@@ -108,10 +108,12 @@ impl Core {
         })
     }
 
-    /// Whether an unfinished job of this priority or a higher one (`None`: of any) waits with a circuit's parameters.
-    fn is_wanted(&self, circuit: CircuitId, least: Option<super::job::Priority>) -> bool {
-        let waits = |job: &Job| job.circuit == circuit && job.first_at(Stage::Waiting).is_some();
-        self.jobs.values().any(|job| waits(job) && least.is_none_or(|least| job.priority >= least))
+    /// Whether a job of this priority or a higher one (`None`: of any) waits for nothing but its turn with a circuit's
+    /// parameters.
+    fn is_wanted(&self, circuit: CircuitId, least: Option<Priority>) -> bool {
+        let waits = |job: &Job| job.circuit == circuit && !job.held && job.first_at(Stage::Waiting).is_some();
+        self.is_available(circuit)
+            && self.jobs.values().any(|job| waits(job) && least.is_none_or(|least| job.priority >= least))
     }
 
     /// Reserves memory and begins to load. Others are dropped for it, longest unused first, if that makes room.

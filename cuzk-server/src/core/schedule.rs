@@ -8,7 +8,10 @@
 //! only in place of others waits while jobs behind it can use those. And a device prefers the circuit that it proved
 //! last. After `group_delay` the order counts again.
 
-use std::time::{Duration, Instant};
+use std::{
+    cmp::Reverse,
+    time::{Duration, Instant},
+};
 
 use cuzk_synth::circuit::CircuitId;
 
@@ -28,6 +31,16 @@ pub struct ProofOrder {
     pub circuit: CircuitId,
     /// Whether it goes first wherever it has to wait.
     pub urgent: bool,
+}
+
+/// What a look along the order finds first.
+enum Scan {
+    /// A partition that can be synthesized.
+    Synthesize((JobKey, usize)),
+    /// A job whose parameters are not in memory, and whether it has been passed over for long enough.
+    Load { job: JobKey, overdue: bool },
+    /// Neither.
+    Nothing,
 }
 
 impl Core {
@@ -97,54 +110,66 @@ impl Core {
     /// those that are not: a job behind them with other parameters need not wait.
     fn next_to_synthesize(&mut self, now: Instant) -> Option<(JobKey, usize)> {
         // The first job whose parameters have no room.
-        let mut blocked: Option<(Priority, JobKey)> = None;
-        let mut next = None;
-        // Circuits of which enough is synthesized ahead: others may have devices of their own.
+        let mut blocked: Option<JobKey> = None;
+        loop {
+            match self.scan(blocked, now) {
+                Scan::Load { job, overdue } => {
+                    if !self.load_for(job, overdue, now) {
+                        if overdue {
+                            return None; // Until what is in flight has made way.
+                        }
+                        blocked = Some(job);
+                    }
+                }
+                Scan::Synthesize(next) => {
+                    if let Some(job) = blocked.and_then(|key| self.jobs.get_mut(&key)) {
+                        job.passed_since.get_or_insert(now);
+                    }
+                    return Some(next);
+                }
+                Scan::Nothing => return None,
+            }
+        }
+    }
+
+    /// One look along the order.
+    fn scan(&self, blocked: Option<JobKey>, now: Instant) -> Scan {
+        let least = blocked.map(|key| self.jobs[&key].priority);
+        // Circuits of which enough is synthesized ahead. Others may have devices of their own, if any has.
         let mut full: Vec<CircuitId> = Vec::new();
-        let order: Vec<_> = self.order.iter().copied().collect();
-        for (std::cmp::Reverse(priority), key) in order {
-            if blocked.is_some_and(|(of, _)| priority < of) {
+        let alike = self.devices.iter().all(|device| device.spec.circuits.is_none());
+        for &(Reverse(priority), key) in &self.order {
+            let job = &self.jobs[&key]; // `order` holds the keys of `jobs`
+            if least.is_some_and(|least| priority < least) {
                 break;
             }
-            let job = &self.jobs[&key]; // `order` holds the keys of `jobs`
             let Some(partition) = job.first_at(Stage::Waiting).filter(|_| !job.held) else { continue };
             if !self.is_available(job.circuit) {
                 continue;
             }
             match self.params.get(job.circuit) {
                 ParamsState::Loaded { .. } if full.contains(&job.circuit) => {}
-                ParamsState::Loaded { .. } if !self.may_lengthen(job) => full.push(job.circuit),
-                ParamsState::Loaded { .. } => {
-                    next = Some((key, partition));
-                    break;
-                }
+                ParamsState::Loaded { .. } if self.may_lengthen(job) => return Scan::Synthesize((key, partition)),
+                ParamsState::Loaded { .. } if alike => break,
+                ParamsState::Loaded { .. } => full.push(job.circuit),
                 ParamsState::Loading { .. } => {}
-                // One exchange at a time. Nobody passes a job that has waited long enough for its own.
-                ParamsState::Absent if blocked.is_some() && job.overdue => break,
-                ParamsState::Absent if blocked.is_some() => {}
-                ParamsState::Absent => {
-                    let overdue = job.overdue || is_overdue(job.passed_since, self.limits.group_delay, now);
-                    if !self.load_for(key, overdue, now) {
-                        blocked = Some((priority, key));
-                        if overdue || priority == Priority::Critical {
-                            break; // Until what is in flight has made way.
-                        }
-                    }
+                ParamsState::Absent if blocked.is_none() => {
+                    // A CRITICAL job is passed over by nobody.
+                    let waited = job.overdue || is_overdue(job.passed_since, self.limits.group_delay, now);
+                    return Scan::Load { job: key, overdue: waited || priority == Priority::Critical };
                 }
+                // One exchange at a time. Nobody passes a job that has waited long enough for its own.
+                ParamsState::Absent if job.overdue => break,
+                ParamsState::Absent => {}
             }
         }
-        if let (Some(_), Some((_, blocked))) = (next, blocked)
-            && let Some(job) = self.jobs.get_mut(&blocked)
-        {
-            job.passed_since.get_or_insert(now);
-        }
-        next
+        Scan::Nothing
     }
 
     fn next_to_prove(&mut self, device: usize, urgent_only: bool, now: Instant) -> Option<(JobKey, usize)> {
         let last = self.devices[device].last_circuit;
         let mut first: Option<(Priority, JobKey, usize)> = None;
-        for &(std::cmp::Reverse(priority), key) in &self.order {
+        for &(Reverse(priority), key) in &self.order {
             if (urgent_only && priority < Priority::Critical) || first.is_some_and(|(of, ..)| priority < of) {
                 break;
             }

@@ -187,3 +187,19 @@ fn a_fallback_stands_in_only_for_the_sick_and_for_those_that_failed() {
     assert_eq!(b.prove(1).map(|order| order.run.partition), Some(1));
     assert!(b.core.is_unfinished(key));
 }
+
+#[test]
+fn two_critical_jobs_of_two_circuits_do_not_wait_for_each_other() {
+    let mut b = crowded();
+    let first = b.accept(at(Priority::Critical, other(1)));
+    let second = b.accept(at(Priority::Critical, this(2)));
+    assert_eq!(b.synth(), None);
+    assert_eq!(b.core.take_effects(), [Effect::DropParams(CIRCUIT)], "though the second could use them");
+    b.core.handle_params_dropped(CIRCUIT);
+    assert_eq!(b.synth(), None);
+    b.core.handle_params_loaded(OTHER, Ok(size(8 * MIB)), b.now);
+    let order = b.synth().unwrap();
+    assert_eq!(order.0, first);
+    b.synth_done(order);
+    assert!(b.core.is_unfinished(second));
+}

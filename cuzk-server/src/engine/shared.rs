@@ -42,7 +42,7 @@ pub(super) struct Shared<P: Proving> {
     changed: Condvar,
     pub(super) budget: Budget,
     /// To the thread that frees large things.
-    refuse: mpsc::Sender<Chore>,
+    chores: mpsc::Sender<Chore>,
     /// Under a lock of its own: it is replaced while the state is busy.
     facts: Mutex<Facts>,
 }
@@ -132,11 +132,11 @@ impl<P: Proving> Shared<P> {
             suspending: false,
             stopping: false,
         };
-        let (refuse, chores) = mpsc::channel();
+        let (chores, to_do) = mpsc::channel();
         let shared = Self {
             proving,
             budget,
-            refuse,
+            chores,
             ids: ids.unwrap_or_else(|| JobIds::new(unix_millis(), rand::random())),
             keeper,
             started_at: Instant::now(),
@@ -147,7 +147,7 @@ impl<P: Proving> Shared<P> {
             changed: Condvar::new(),
             facts: Mutex::new(facts),
         };
-        (shared, chores)
+        (shared, to_do)
     }
 
     /// Changes the state, carries out the effects, and tells everyone.
@@ -362,7 +362,7 @@ impl<P: Proving> Shared<P> {
     }
 
     fn chore(&self, chore: Chore) {
-        if let Err(mpsc::SendError(chore)) = self.refuse.send(chore) {
+        if let Err(mpsc::SendError(chore)) = self.chores.send(chore) {
             chore(); // The thread is gone: the engine is at its end.
         }
     }

@@ -46,7 +46,10 @@ pub(super) struct ReceiveBudget {
 
 /// A message's place in the budget, if it needs one. Dropped when the message has been parsed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Received(Arc<Mutex<Option<(OwnedSemaphorePermit, Option<Reservation>)>>>);
+pub(super) struct Received(Arc<Mutex<Option<Taken>>>);
+
+/// A turn, and the memory that goes with it.
+type Taken = (OwnedSemaphorePermit, Option<Reservation>);
 
 impl ReceiveBudget {
     /// The budget's share for all messages in reception; no message over `limit`, and `remedy` says how to raise that.

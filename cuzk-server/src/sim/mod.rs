@@ -67,7 +67,7 @@ pub struct Report {
     pub refused: usize,
     /// Partitions proven and verified.
     pub partitions: usize,
-    /// From the first arrival to the last end.
+    /// From the first synthesis, when parameters are in memory, to the last end.
     pub seconds: f64,
     /// Share of that time in which a device's lock was held, over all devices.
     pub busy: f64,

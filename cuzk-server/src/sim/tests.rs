@@ -49,7 +49,7 @@ fn the_same_seed_is_the_same_run() {
 }
 
 fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
-    let sizes = prop::sample::select(vec![SectorSize::Gib32, SectorSize::Gib64, SectorSize::Kib2]);
+    let sizes = prop::sample::select(vec![SectorSize::Gib32, SectorSize::Gib64, SectorSize::Mib512, SectorSize::Kib2]);
     let one = (0.0..200.0_f64, sizes, prop::sample::select(Priority::ALL.to_vec()));
     let one = one.prop_map(|(at, size, priority)| Arrival { at, circuit: CircuitId::porep(size), priority });
     prop::collection::vec(one, 1..40)
@@ -61,6 +61,7 @@ fn machines() -> impl Strategy<Value = Machine> {
             let mut machine = Machine::ours(devices, cores, 0.75);
             machine.workers_per_device = workers;
             machine.lookahead = Some(ahead);
+            // Parameters of two large circuits, 6 GiB each, fit beside each other in some of them only.
             machine.memory.work = gib << 30;
             machine
         },

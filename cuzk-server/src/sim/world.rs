@@ -86,6 +86,8 @@ struct World {
     random: StdRng,
     /// Accepted jobs: when they came, how urgent they were, whether they have ended.
     jobs: BTreeMap<JobKey, (f64, Priority, bool)>,
+    /// When the first synthesis began: parameters are in memory.
+    began: Option<f64>,
     /// By priority.
     completed: [usize; 4],
     report: Report,
@@ -163,6 +165,7 @@ impl World {
             clock: None,
             random: StdRng::seed_from_u64(scenario.faults.seed),
             jobs: BTreeMap::new(),
+            began: None,
             completed: [0; 4],
             report: Report::default(),
             scenario,
@@ -198,13 +201,15 @@ impl World {
     /// Gives out all work there is.
     fn work(&mut self) -> Result<(), Violation> {
         loop {
-            self.effects()?;
+            // One effect may bring others.
+            while self.effects()? {}
             let mut idle = true;
             if self.synthesizing < self.scenario.machine.synthesis_workers
                 && let Some(run) = self.core.poll_synthesis(self.instant())
             {
                 let circuit = self.circuit(run);
                 self.synthesizing += 1;
+                self.began.get_or_insert(self.now);
                 self.cpu.start(Cpu::Synthesis(run), self.costs(circuit).synthesis);
                 idle = false;
             }
@@ -218,9 +223,12 @@ impl World {
                     idle = false;
                 }
             }
-            self.check()?;
             // Polling may have asked for parameters.
-            if idle && !self.effects()? {
+            while self.effects()? {
+                idle = false;
+            }
+            self.check()?;
+            if idle {
                 return Ok(());
             }
         }
@@ -384,7 +392,7 @@ impl World {
             JobStatus::Failed => self.report.failed += 1,
             JobStatus::Cancelled => self.report.cancelled += 1,
         }
-        self.report.seconds = self.now;
+        self.report.seconds = self.now - self.began.unwrap_or(self.now);
         Ok(())
     }
 

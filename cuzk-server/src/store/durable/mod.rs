@@ -144,7 +144,7 @@ impl Store {
     fn change(&self, event: &StoreEvent) -> Option<Change> {
         match event {
             StoreEvent::Proved(job, partition, proof) => {
-                self.jobs().contains_key(job).then(|| Change::Proved(*job, *partition as u32, *proof))
+                self.jobs().contains_key(job).then_some(Change::Proved(*job, *partition as u32, *proof))
             }
             StoreEvent::Ended(outcome) => {
                 let identity = self.jobs().remove(&outcome.key)?.identity;
