@@ -115,7 +115,8 @@ impl Workspace {
     /// [`CudaError::Misuse`] with both numbers if not.
     pub fn had_room(&self, gpu: &Gpu, found: [u32; 3]) -> Result<(), CudaError> {
         let lists = self.planes().into_iter().zip(["A", "B", "C"]).zip(found);
-        for ((planes, what), found) in lists.filter(|((planes, _), found)| *found as usize > planes.capacity()) {
+        let mut full = lists.filter(|((planes, _), found)| *found as usize > planes.capacity());
+        if let Some(((planes, what), found)) = full.next() {
             let room = planes.capacity();
             return Err(gpu.misuse(format!("{what}: {found} values are not small, the workspace has room for {room}")));
         }
