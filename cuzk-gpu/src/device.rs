@@ -90,13 +90,14 @@ impl<B: Backend> Device<B> {
     /// The error that was injected for this place, if it is its turn.
     fn fail_if_injected(&self, phase: Phase) -> Result<(), ProveError> {
         let mut injected = self.injected.lock().unwrap_or_else(PoisonError::into_inner);
-        match injected.pop_front_if(|first| first.phase == phase) {
-            None => Ok(()),
-            Some(Injected { fault, .. }) => {
+        match injected.front().copied() {
+            Some(Injected { phase: place, fault }) if place == phase => {
+                injected.pop_front();
                 let (device, phase) = (self.backend.name().to_owned(), phase.name());
                 let what = format!("{device}: injected into {phase}");
                 Err(DeviceError { device, fault, what }.into())
             }
+            _ => Ok(()),
         }
     }
 }

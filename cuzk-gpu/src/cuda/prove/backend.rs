@@ -11,7 +11,7 @@ use rayon::ThreadPool;
 use super::{key::DeviceKey, run::Left, slots::Lent, tail::Place};
 use crate::{
     cpu::selection::Selection,
-    cuda::{error::CudaError, gpu::Gpu},
+    cuda::{driver::DeviceInfo, error::CudaError, gpu::Gpu},
     prover::{Backend, DeviceError, Fault, KernelSums, Partition, ProveError},
     timing::{Phase, Timings},
 };
@@ -75,7 +75,8 @@ impl Backend for Cuda {
     type Rest = Rest;
 
     fn name(&self) -> &str {
-        &self.gpu.info().uuid
+        let DeviceInfo { uuid, .. } = self.gpu.info();
+        uuid
     }
 
     fn stage(&self, key: &DeviceKey, partition: &Partition) -> Result<Staged, ProveError> {
