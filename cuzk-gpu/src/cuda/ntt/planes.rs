@@ -76,6 +76,9 @@ pub fn words(log_n: u32) -> usize {
     padded_len(log_n) / 32
 }
 
+/// Bytes, and their place in an arena.
+type Placed<'p> = (Range<usize>, &'p [u8]);
+
 impl PlanesRegion {
     /// Room for 2^log_n values of which `capacity` may be exceptions.
     pub fn plan(layout: &mut Layout, log_n: u32, capacity: usize) -> Self {
@@ -175,7 +178,7 @@ impl PlanesRegion {
     }
 
     /// Places in an arena, and what begins there: behind it there are zeros. The list and its length excepted.
-    fn parts<'p>(&self, planes: &'p Planes) -> Result<[(Range<usize>, &'p [u8]); 4], String> {
+    fn parts<'p>(&self, planes: &'p Planes) -> Result<[Placed<'p>; 4], String> {
         let (values, exceptions) = (planes.len(), planes.scalars().len());
         if values > 32 * self.low.len() || exceptions > self.capacity() {
             return Err(format!(
