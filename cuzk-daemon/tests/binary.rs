@@ -84,15 +84,23 @@ fn flags_and_variables_are_seen_and_unknown_variables_warned_about() {
 
 #[test]
 fn what_cannot_work_is_refused_before_anything_starts() {
-    for (set, expected) in [
-        ("gpus.policy=required", "no GPU backend"),
-        ("daemon.listen=0.0.0.0:0", "allow_insecure"),
-        ("memory.safety_margin=1000000TiB", "safety_margin"),
-    ] {
+    for (set, expected) in
+        [("daemon.listen=0.0.0.0:0", "allow_insecure"), ("memory.safety_margin=1000000TiB", "safety_margin")]
+    {
         let (code, _, err) = run(cuzk(&["serve", "--set", set]));
         assert_eq!(code, 2, "{set}");
         assert!(err.contains(expected), "{err}");
     }
+}
+
+#[test]
+fn a_required_gpu_that_is_not_there_ends_the_start() {
+    let mut command = cuzk(&["serve", "--set", "gpus.policy=required", "--set", "store.kind=memory"]);
+    // Hides devices where there are some.
+    command.env("CUDA_VISIBLE_DEVICES", "");
+    let (code, _, err) = run(command);
+    assert_eq!(code, 1, "{err}");
+    assert!(err.contains("[gpus] policy or devices: no "), "{err}");
 }
 
 #[test]

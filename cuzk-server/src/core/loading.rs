@@ -159,7 +159,7 @@ impl Core {
         true
     }
 
-    fn drop_params(&mut self, circuit: CircuitId) {
+    pub(super) fn drop_params(&mut self, circuit: CircuitId) {
         if let Some(reservation) = self.params.remove(circuit) {
             self.leaving.push((circuit, reservation));
             self.effects.push(Effect::DropParams(circuit));

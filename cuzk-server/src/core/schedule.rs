@@ -49,6 +49,7 @@ impl Core {
         let (key, partition) = self.next_to_synthesize(now)?;
         if !self.make_room_for(key) {
             // Nothing less urgent goes ahead of it either, or a large job would wait for ever behind small ones.
+            self.release_idle_params_for(key);
             return None;
         }
         let job = self.jobs.get_mut(&key)?;
@@ -225,6 +226,19 @@ impl Core {
             self.discard(run);
         }
         true
+    }
+
+    /// Releases the longest unused parameters of another circuit if a job's partition has no room though no partition is in
+    /// flight: nothing would ever make way then. A job's own parameters and one partition fit, or it had been refused.
+    fn release_idle_params_for(&mut self, key: JobKey) {
+        if self.ledger.iter().next().is_some() || self.makes_room() {
+            return;
+        }
+        let own = self.jobs[&key].circuit;
+        let other = self.params.least_recently_used().into_iter().map(|(circuit, _)| circuit).find(|&c| c != own);
+        if let Some(other) = other {
+            self.drop_params(other);
+        }
     }
 
     /// Drops a synthesized partition; it is synthesized again in its turn.
