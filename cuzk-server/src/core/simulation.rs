@@ -15,6 +15,7 @@ use super::{
     finished::Retention,
     job::{JobKey, JobStatus, Priority},
     ledger::{Place, Run},
+    params::ParamsState,
     tests::{device, identity, limits, size},
 };
 use crate::{
@@ -250,9 +251,10 @@ impl World {
             let waits = !job.held && job.first_at(super::job::Stage::Waiting).is_some();
             let able = waits && self.loaded.contains(&job.circuit);
             assert!(!(before && able), "{key:?} goes before {run:?}");
-            // Its parameters are on their way, or have no room yet.
+            // Its parameters are on their way, perhaps since this very call, or have no room yet.
             let late = job.passed_since.is_some_and(|since| self.now - since >= limits().group_delay);
-            let on_its_way = self.loading.contains(&job.circuit) || !self.core.is_available(job.circuit);
+            let loading = matches!(self.core.params_state(job.circuit), ParamsState::Loading { .. });
+            let on_its_way = loading || !self.core.is_available(job.circuit);
             assert!(!(before && waits && late) || on_its_way, "{key:?} has been passed over for too long");
         }
         self.synthesizing.push(run);
