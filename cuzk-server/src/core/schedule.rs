@@ -159,8 +159,10 @@ impl Core {
                     let waited = job.overdue || is_overdue(job.passed_since, self.limits.group_delay, now);
                     return Scan::Load { job: key, overdue: waited || priority == Priority::Critical };
                 }
-                // One exchange at a time. Nobody passes a job that has waited long enough for its own.
-                ParamsState::Absent if job.overdue => break,
+                // One exchange at a time. Nobody passes a job that has waited long enough for its own, and it does not wait for
+                // an earlier one that has not: both would wait for jobs that they keep from running.
+                ParamsState::Absent if job.overdue && self.makes_room() => break,
+                ParamsState::Absent if job.overdue => return Scan::Load { job: key, overdue: true },
                 ParamsState::Absent => {}
             }
         }
