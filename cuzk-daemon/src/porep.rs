@@ -112,11 +112,16 @@ impl PorepProving {
     /// (40 bytes an element in the wider form), the coefficients of H, and what synthesis leaves (five planes of bits, indexes
     /// and the few full scalars: 2.4 bytes a variable for 32 GiB, 2.8 for 2 KiB).
     fn partition_bytes(&self, circuit: CircuitId) -> u64 {
-        let layout = self.library.find(circuit).ok().and_then(|found| srs::check_layout(&found.files.params).ok());
-        layout.map_or(0, |layout| {
+        self.layout(circuit).map_or(0, |layout| {
             let [_, h, l, ..] = layout.sections;
             (2 * 40 + 32) * (h.points + 1) + 3 * l.points
         })
+    }
+
+    /// The lists of a circuit's parameter file, if there is a usable one.
+    fn layout(&self, circuit: CircuitId) -> Option<srs::Layout> {
+        let found = self.library.find(circuit).ok()?;
+        srs::check_layout(&found.files.params).ok()
     }
 
     /// The constraint system of a circuit, recorded now if it is in no cache.
@@ -246,8 +251,7 @@ impl Proving for PorepProving {
     }
 
     fn params_bytes(&self, circuit: CircuitId) -> u64 {
-        let layout = self.library.find(circuit).ok().and_then(|found| srs::check_layout(&found.files.params).ok());
-        layout.map_or(0, |layout| host_bytes(layout.sections[1].points))
+        self.layout(circuit).map_or(0, |layout| host_bytes(layout.sections[1].points))
     }
 
     fn load_params(&self, circuit: CircuitId, load: &Load) -> Result<(Params, ParamsSize), String> {

@@ -219,23 +219,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    fn values() -> impl Strategy<Value = Vec<Scalar>> {
-        let value = prop_oneof![
-            4 => Just(Scalar::ZERO),
-            4 => Just(Scalar::ONE),
-            1 => Just(-Scalar::ONE),
-            1 => Just(Scalar::from(2)),
-            1 => Just(-Scalar::from(2)),
-            1 => any::<u64>().prop_map(|x| Scalar::from(x).square()),
-        ];
-        // Runs of large values, too. Past three words, and not always whole ones.
-        let run = prop_oneof![
-            4 => proptest::collection::vec(value, 1..9),
-            1 => proptest::collection::vec(any::<u64>().prop_map(|x| Scalar::from(x).square()), 1..90),
-        ];
-        proptest::collection::vec(run, 0..40).prop_map(|runs| runs.concat())
-    }
+    use crate::witness::tests::values;
 
     proptest! {
         #[test]

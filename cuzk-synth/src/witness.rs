@@ -223,17 +223,19 @@ impl Visitor for WitnessBuilder {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
-    fn values() -> impl Strategy<Value = Vec<Scalar>> {
+    /// Values of all kinds that a witness or a row may have, most of them small.
+    pub(crate) fn values() -> impl Strategy<Value = Vec<Scalar>> {
         let value = prop_oneof![
             4 => Just(Scalar::ZERO),
             4 => Just(Scalar::ONE),
             1 => Just(-Scalar::ONE),
             1 => Just(Scalar::from(2)),
+            1 => Just(-Scalar::from(2)),
             1 => any::<u64>().prop_map(|x| Scalar::from(x).square()),
         ];
         // Runs of large values, too. Past three words, and not always whole ones.

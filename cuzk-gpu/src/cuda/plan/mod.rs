@@ -204,9 +204,4 @@ impl Vector {
             false => (self.points - self.resident + self.most).min(self.points) * self.point_bytes,
         }
     }
-
-    /// Bytes of the two buffers that parts come into.
-    pub fn buffer_bytes(&self) -> usize {
-        if self.is_resident() { 0 } else { 2 * self.most * self.point_bytes }
-    }
 }
