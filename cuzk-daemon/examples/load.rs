@@ -11,6 +11,9 @@
 //! 3. **Throughput**: 15 jobs of ten partitions one after another, and at once.
 //! 4. **Full load**: `GetStatus` while every core is busy with synthesis.
 
+#[path = "../tests/pretended/mod.rs"]
+mod pretended;
+
 use std::{
     env, fs,
     io::{BufRead, BufReader},
@@ -38,7 +41,7 @@ use cuzk_server::{
     Attempt, DeviceInfo, Load, ParamsSize, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, ProvingError,
     Refusal, memory::Shares,
 };
-use cuzk_synth::circuit::{CircuitId, SectorSize};
+use cuzk_synth::circuit::CircuitId;
 use tonic::Code;
 
 const CLIENTS: usize = 50;
@@ -72,7 +75,7 @@ impl Proving for Pretender {
     }
 
     fn circuit(&self, _: &Task) -> CircuitId {
-        CircuitId::porep(SectorSize::Kib2)
+        pretended::CIRCUIT
     }
 
     fn partitions(&self, task: &Task) -> usize {
@@ -80,7 +83,7 @@ impl Proving for Pretender {
     }
 
     fn partition_bytes(&self, _: &Task) -> u64 {
-        1 << 20
+        pretended::BYTES
     }
 
     fn params_available(&self, _: CircuitId) -> Result<(), Refusal> {
@@ -88,15 +91,15 @@ impl Proving for Pretender {
     }
 
     fn provable_circuits(&self) -> Vec<CircuitId> {
-        vec![CircuitId::porep(SectorSize::Kib2)]
+        vec![pretended::CIRCUIT]
     }
 
     fn params_bytes(&self, _: CircuitId) -> u64 {
-        1 << 20
+        pretended::BYTES
     }
 
     fn load_params(&self, _: CircuitId, _: &Load) -> Result<((), ParamsSize), String> {
-        Ok(((), ParamsSize { bytes: 1 << 20, host_bytes: 1 << 20 }))
+        Ok(pretended::PARAMS)
     }
 
     fn synthesize(&self, task: &Task, _: usize, _: &Attempt) -> Result<u8, ProvingError> {
@@ -109,16 +112,7 @@ impl Proving for Pretender {
     }
 
     fn devices(&self) -> Vec<DeviceInfo> {
-        vec![DeviceInfo {
-            id: "pretender".into(),
-            ordinal: 0,
-            name: "Pretender".into(),
-            memory_total_bytes: 1 << 30,
-            memory_free_bytes: 1 << 30,
-            workers: None,
-            express: false,
-            fallback: false,
-        }]
+        pretended::devices(None)
     }
 
     fn prove(&self, _: usize, (): &(), tag: u8, _: &Attempt) -> Result<Proved, ProvingError> {

@@ -1,5 +1,7 @@
 //! A whole daemon in this process, with a prover that only pretends, driven by the program's own client commands.
 
+mod pretended;
+
 use std::{path::Path, process::Command, sync::Arc};
 
 use cuzk_daemon::{
@@ -13,7 +15,7 @@ use cuzk_server::{
     Attempt, DeviceInfo, Load, ParamsSize, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, ProvingError,
     Refusal, memory::Shares,
 };
-use cuzk_synth::circuit::{CircuitId, SectorSize};
+use cuzk_synth::circuit::CircuitId;
 
 /// "Proves" with the sector number in every byte; refuses sector 13, fails sector 99.
 struct Pretender;
@@ -31,7 +33,7 @@ impl Proving for Pretender {
     }
 
     fn circuit(&self, _: &u8) -> CircuitId {
-        CircuitId::porep(SectorSize::Kib2)
+        pretended::CIRCUIT
     }
 
     fn partitions(&self, _: &u8) -> usize {
@@ -39,7 +41,7 @@ impl Proving for Pretender {
     }
 
     fn partition_bytes(&self, _: &u8) -> u64 {
-        1 << 20
+        pretended::BYTES
     }
 
     fn params_available(&self, _: CircuitId) -> Result<(), Refusal> {
@@ -47,15 +49,15 @@ impl Proving for Pretender {
     }
 
     fn provable_circuits(&self) -> Vec<CircuitId> {
-        vec![CircuitId::porep(SectorSize::Kib2)]
+        vec![pretended::CIRCUIT]
     }
 
     fn params_bytes(&self, _: CircuitId) -> u64 {
-        1 << 20
+        pretended::BYTES
     }
 
     fn load_params(&self, _: CircuitId, _: &Load) -> Result<((), ParamsSize), String> {
-        Ok(((), ParamsSize { bytes: 1 << 20, host_bytes: 1 << 20 }))
+        Ok(pretended::PARAMS)
     }
 
     fn synthesize(&self, task: &u8, _: usize, _: &Attempt) -> Result<u8, ProvingError> {
@@ -66,16 +68,7 @@ impl Proving for Pretender {
     }
 
     fn devices(&self) -> Vec<DeviceInfo> {
-        vec![DeviceInfo {
-            id: "pretender".into(),
-            ordinal: 0,
-            name: "Pretender".into(),
-            memory_total_bytes: 1 << 30,
-            memory_free_bytes: 1 << 30,
-            workers: None,
-            express: false,
-            fallback: false,
-        }]
+        pretended::devices(None)
     }
 
     fn prove(&self, _: usize, (): &(), assignment: u8, _: &Attempt) -> Result<Proved, ProvingError> {
@@ -175,7 +168,7 @@ async fn a_unix_socket_serves_and_is_gone_after_the_drain() {
     let socket = dir.path().join("cuzk.sock");
     let mut config = Config::default();
     config.daemon.listen = OneOrMany(vec![Endpoint::Unix(socket.clone())]);
-    config.srs.preload = OneOrMany(vec![CircuitId::porep(SectorSize::Kib2)]);
+    config.srs.preload = OneOrMany(vec![pretended::CIRCUIT]);
     let bound = Bound::bind(&config).expect("free");
     let (trigger, asked) = shutdown::manual();
     let task =

@@ -11,6 +11,8 @@
 //! `--seed N` repeats the choices of a run (not its timing).
 
 mod clients;
+#[path = "../pretended/mod.rs"]
+mod pretended;
 mod pretender;
 mod work;
 

@@ -6,9 +6,9 @@ use cuzk_server::{
     Attempt, DeviceInfo, Load, ParamsSize, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, ProvingError,
     Refusal,
 };
-use cuzk_synth::circuit::{CircuitId, SectorSize};
+use cuzk_synth::circuit::CircuitId;
 
-use crate::work;
+use crate::{pretended, work};
 
 pub(crate) struct Pretender;
 
@@ -25,8 +25,6 @@ pub(crate) struct Assignment {
     millis: u64,
 }
 
-const CIRCUIT: CircuitId = CircuitId::porep(SectorSize::Kib2);
-
 impl Proving for Pretender {
     type Task = Task;
     type Assignment = Assignment;
@@ -38,7 +36,7 @@ impl Proving for Pretender {
     }
 
     fn circuit(&self, _: &Task) -> CircuitId {
-        CIRCUIT
+        pretended::CIRCUIT
     }
 
     fn partitions(&self, task: &Task) -> usize {
@@ -46,7 +44,7 @@ impl Proving for Pretender {
     }
 
     fn partition_bytes(&self, _: &Task) -> u64 {
-        1 << 20
+        pretended::BYTES
     }
 
     fn params_available(&self, _: CircuitId) -> Result<(), Refusal> {
@@ -54,15 +52,15 @@ impl Proving for Pretender {
     }
 
     fn provable_circuits(&self) -> Vec<CircuitId> {
-        vec![CIRCUIT]
+        vec![pretended::CIRCUIT]
     }
 
     fn params_bytes(&self, _: CircuitId) -> u64 {
-        1 << 20
+        pretended::BYTES
     }
 
     fn load_params(&self, _: CircuitId, _: &Load) -> Result<((), ParamsSize), String> {
-        Ok(((), ParamsSize { bytes: 1 << 20, host_bytes: 1 << 20 }))
+        Ok(pretended::PARAMS)
     }
 
     fn synthesize(&self, task: &Task, partition: usize, _: &Attempt) -> Result<Assignment, ProvingError> {
@@ -70,16 +68,7 @@ impl Proving for Pretender {
     }
 
     fn devices(&self) -> Vec<DeviceInfo> {
-        vec![DeviceInfo {
-            id: "pretender".into(),
-            ordinal: 0,
-            name: "Pretender".into(),
-            memory_total_bytes: 1 << 30,
-            memory_free_bytes: 1 << 30,
-            workers: Some(4),
-            express: false,
-            fallback: false,
-        }]
+        pretended::devices(Some(4))
     }
 
     fn prove(&self, _: usize, (): &(), assignment: Assignment, _: &Attempt) -> Result<Proved, ProvingError> {
