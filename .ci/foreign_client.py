@@ -66,6 +66,8 @@ def main():
         config.write_text(
             f'[daemon]\nlisten = ["127.0.0.1:{port}", "unix://{sock}"]\n'
             f'[srs]\nparam_cache = "{params()}"\nallow_dev_params = true\n'
+            # A store of its own: the user's may hold the proof from an earlier run, and would answer at once.
+            f'[store]\npath = "{folder}/store"\n'
         )
         daemon = subprocess.Popen([DAEMON, "serve", "--config", config])
         try:
