@@ -1,0 +1,95 @@
+//! The command line, as data: a file a family of commands. What each command does is in [`crate::commands`].
+
+mod client;
+mod config;
+mod kernels;
+mod params;
+mod sample;
+mod serve;
+#[cfg(test)]
+mod tests;
+
+use clap::{Parser, Subcommand};
+
+pub use self::{
+    client::{CancelArgs, ClientArgs, PriorityArg, ProveArgs, StatusArgs},
+    config::ConfigCommand,
+    kernels::{KernelsBuildArgs, KernelsCommand},
+    params::{GenerateArgs, ListArgs, ParamsCommand, VerifyArgs},
+    sample::{DemoArgs, GenC1Args, SimulateArgs, VariantArg},
+    serve::ConfigArgs,
+};
+
+/// Proves Filecoin sectors: a daemon with a gRPC interface, and the tools around it.
+#[derive(Debug, Parser)]
+#[command(
+    name = "cuzk-daemon",
+    version,
+    long_version = LONG_VERSION,
+    args_conflicts_with_subcommands = true,
+    after_help = AFTER_HELP
+)]
+pub struct Cli {
+    /// Without a command the daemon is started.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// Options of `serve`, for starting the daemon without naming the command.
+    #[command(flatten)]
+    pub serve: ConfigArgs,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the daemon (the default).
+    Serve(ConfigArgs),
+    /// Send a C1 output to a running daemon and fetch its proof.
+    Prove(ProveArgs),
+    /// Show devices, queues and loaded parameters of a running daemon.
+    Status(StatusArgs),
+    /// Stop a queued or running job.
+    Cancel(CancelArgs),
+    /// Prove a bundled sector with a daemon inside this process, and verify the proof.
+    Demo(DemoArgs),
+    /// Make up a C1 output of any sector size, for tests and benches, without sealing anything.
+    ///
+    /// The output passes the verification of vanilla proofs and satisfies the circuit, because only what is opened is
+    /// consistent. It PROVES NOTHING ABOUT STORAGE, and no network accepts its proof. Equal options give equal files. For
+    /// 32GiB it takes about a second of one core, 20 MB of memory and 52 MB of disk.
+    GenC1(GenC1Args),
+    /// Simulate the engine on a machine that you describe, and print throughput and GPU use.
+    ///
+    /// The scheduler is the daemon's own, with a virtual clock; what a partition costs goes in. It tells what more cores,
+    /// more memory or more workers a device would bring.
+    Simulate(SimulateArgs),
+    /// Compile GPU kernels ahead of time.
+    #[command(subcommand)]
+    Kernels(KernelsCommand),
+    /// Make, check and list proving parameters.
+    #[command(subcommand)]
+    Params(ParamsCommand),
+    /// Check and show the configuration.
+    #[command(subcommand)]
+    Config(ConfigCommand),
+}
+
+impl Cli {
+    /// The command to run: what is named, or `serve`.
+    pub fn into_command(self) -> Command {
+        self.command.unwrap_or(Command::Serve(self.serve))
+    }
+}
+
+/// The seed of what is made here when none is named.
+pub const DEFAULT_SEED: &str = "cuzk";
+
+const LONG_VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    "\nprotocol: cuzk.v1 (ProvingEngine)",
+    "\nbackends: cpu",
+    "\nproofs:   PoRep C2 (V1, V1_1, synthetic)",
+);
+
+const AFTER_HELP: &str = "\
+Exit codes: 0 done, 1 failed, 2 wrong command line or configuration, 3 no daemon at the address,
+4 input refused, 5 try again later (queue full, draining, parameters missing), 6 unknown job, 7 job store unusable.";
