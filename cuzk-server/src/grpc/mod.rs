@@ -3,6 +3,8 @@
 //! * `convert`: wire types to the engine's and back
 //! * `error`: the engine's errors as gRPC codes
 //! * `service`: the methods
+//! * [`views`]: what people see of the engine, as wire types
+//! * `streams`: pictures over and over, to those who watch
 //! * `receive`: how many bytes may be in reception at once, and what an over-size message is answered
 //! * `listener`: accepting connections
 //! * `serve`: the life of the server
@@ -13,8 +15,12 @@ mod listener;
 mod receive;
 mod serve;
 mod service;
+mod streams;
 #[cfg(test)]
 mod tests;
+pub mod views;
+#[cfg(test)]
+mod watch_tests;
 
 pub use listener::Listener;
 pub use serve::{ServeError, ServeOptions, serve};
