@@ -10,6 +10,8 @@
 //! 2. **Small jobs**: 500 in a row; memory at the end as after the first hundred.
 //! 3. **Throughput**: 15 jobs of ten partitions one after another, and at once.
 //! 4. **Full load**: `GetStatus` while every core is busy with synthesis.
+//! 5. **Long queue**: `GetStatus` with 500 jobs of ten partitions under way, every core busy, and four who watch all of
+//!    them.
 
 #[path = "../tests/pretended/mod.rs"]
 mod pretended;
@@ -17,6 +19,7 @@ mod pretended;
 use std::{
     env, fs,
     io::{BufRead, BufReader},
+    num::NonZeroU32,
     process::{Child, Command, Stdio},
     sync::{
         Arc,
@@ -34,14 +37,15 @@ use cuzk_daemon::{
     run,
 };
 use cuzk_proto::v1::{
-    AwaitProofRequest, GetStatusRequest, ProofKind, ProveRequest, SubmitProofRequest,
-    await_proof_response::Status as Ended,
+    AwaitProofRequest, CancelProofRequest, GetStatusRequest, ProofKind, ProveRequest, SubmitProofRequest,
+    WatchStatusRequest, await_proof_response::Status as Ended,
 };
 use cuzk_server::{
     Attempt, DeviceInfo, Load, ParamsSize, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, ProvingError,
     Refusal, memory::Shares,
 };
 use cuzk_synth::circuit::CircuitId;
+use prost::Message;
 use tonic::Code;
 
 const CLIENTS: usize = 50;
@@ -154,7 +158,9 @@ fn serve() -> Outcome<()> {
     let resources = Resources::detect();
     let plan = Plan { memory: Shares::of(1 << 30, 4 << 30), ..Plan::new(&resources, &Config::default())? };
     tokio::runtime::Builder::new_multi_thread().worker_threads(plan.rpc_threads).enable_all().build()?.block_on(async {
-        let daemon = run::spawn_in_process(Config::default(), plan, Arc::new(Pretender))?;
+        let mut config = Config::default();
+        config.scheduler.max_queued_jobs = NonZeroU32::new(1000).ok_or("1000 is not 0")?;
+        let daemon = run::spawn_in_process(config, plan, Arc::new(Pretender))?;
         println!("{}", daemon.target);
         tokio::task::spawn_blocking(|| std::io::stdin().lines().count()).await?;
         daemon.stop().await?;
@@ -204,6 +210,7 @@ async fn drive() -> Outcome<()> {
     small_jobs(&daemon).await?;
     throughput(&daemon).await?;
     full_load(&daemon).await?;
+    long_queue(&daemon).await?;
     daemon.stop()
 }
 
@@ -337,3 +344,44 @@ async fn full_load(daemon: &Daemon) -> Outcome<()> {
     println!("full load: GetStatus {answers} times, median {median:.1?}, slowest {slowest:.1?}");
     Ok(())
 }
+
+async fn long_queue(daemon: &Daemon) -> Outcome<()> {
+    let mut client = client::connect(&daemon.target).await?;
+    let mut jobs = Vec::new();
+    for n in 0..500 {
+        jobs.push(client.submit_proof(request(b'f', 1000 + n, SMALL / 100)).await?.into_inner().job_id);
+    }
+    let mut watchers = tokio::task::JoinSet::new();
+    for _ in 0..4 {
+        let mut pictures = client.watch_status(WatchStatusRequest { jobs: 500 }).await?.into_inner();
+        watchers.spawn(async move {
+            let (begin, mut seen, mut bytes) = (Instant::now(), 0, 0);
+            while begin.elapsed() < LOOK_FOR
+                && let Ok(Some(picture)) = pictures.message().await
+            {
+                seen += 1;
+                bytes = picture.encoded_len();
+            }
+            (seen, bytes)
+        });
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    let asking = tokio::spawn({
+        let (target, stop) = (daemon.target.clone(), stop.clone());
+        async move { watch(target, stop).await.map_err(|e| e.to_string()) }
+    });
+    let seen = watchers.join_all().await;
+    stop.store(true, Ordering::Relaxed);
+    let (slowest, median, answers) = asking.await??;
+    println!(
+        "500 jobs of ten partitions, every core busy: GetStatus {answers} times, median {median:.1?}, slowest \
+         {slowest:.1?}; pictures of all jobs in {LOOK_FOR:?}, and bytes of the last, by watcher: {seen:?}"
+    );
+    for job_id in jobs {
+        client.cancel_proof(CancelProofRequest { job_id }).await?;
+    }
+    Ok(())
+}
+
+/// How long the queue is watched.
+const LOOK_FOR: Duration = Duration::from_secs(5);

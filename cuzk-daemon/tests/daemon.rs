@@ -2,7 +2,7 @@
 
 mod pretended;
 
-use std::{path::Path, process::Command, sync::Arc};
+use std::{io::BufRead, path::Path, process::Command, sync::Arc};
 
 use cuzk_daemon::{
     config::{Config, OneOrMany},
@@ -146,6 +146,67 @@ async fn a_proof_comes_back_and_the_status_counts_it() {
     assert_eq!((cancel.code, cancel.out.contains("had ended already")), (0, true), "{}", cancel.err);
     assert_eq!(cuzk(&daemon.target, &["cancel", "nonsense"]).await.code, 6);
     assert_eq!(daemon.stop().await.expect("drained").cancelled, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_devices_and_parameters_are_shown() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let daemon = daemon();
+    let target = &daemon.target;
+    assert_eq!(prove(target, dir.path(), "42").await.code, 0);
+    let failed = prove(target, dir.path(), "99").await;
+    assert!(failed.err.contains(": failed: "), "the last picture is shown: {}", failed.err);
+
+    let json = |ended: Ended| serde_json::from_str::<serde_json::Value>(&ended.out).expect("JSON");
+    let jobs = json(cuzk(target, &["jobs", "list", "--json"]).await);
+    assert_eq!((&jobs[0]["state"], &jobs[1]["state"]), (&"failed".into(), &"completed".into()));
+    assert_eq!((&jobs[1]["miner_id"], &jobs[1]["sector_number"]), (&1000.into(), &42.into()));
+    let only = cuzk(target, &["jobs", "list", "--state", "failed", "--limit", "1"]).await;
+    assert!(only.out.contains("t01000/99") && !only.out.contains("t01000/42"), "{}", only.out);
+
+    let id = jobs[1]["job_id"].as_str().expect("an id");
+    let shown = cuzk(target, &["jobs", "show", id]).await;
+    assert!(shown.out.contains("2 proved") && shown.out.contains("pretender"), "{}", shown.out);
+    let shown = json(cuzk(target, &["jobs", "show", id, "--json"]).await);
+    assert_eq!((&shown["partitions"][1]["stage"], &shown["partitions"][1]["attempt"]), (&"proved".into(), &1.into()));
+    assert_eq!(cuzk(target, &["jobs", "show", "nonsense"]).await.code, 6);
+
+    let gpus = json(cuzk(target, &["gpu", "list", "--json"]).await);
+    assert_eq!((&gpus[0]["uuid"], &gpus[0]["health"]), (&"pretender".into(), &"available".into()));
+    assert!(cuzk(target, &["gpu", "list"]).await.out.contains("idle"));
+
+    let loaded = cuzk(target, &["srs", "preload", "porep-2k"]).await;
+    assert_eq!((loaded.code, loaded.out.trim()), (0, "porep-2k was loaded already"), "{}", loaded.err);
+    assert!(cuzk(target, &["srs", "list"]).await.out.contains("warm"));
+    let evicted = cuzk(target, &["srs", "evict", "porep-2k"]).await;
+    assert_eq!(evicted.out.trim(), "porep-2k released: 1.0 MiB", "{}", evicted.err);
+    assert!(cuzk(target, &["srs", "list"]).await.out.contains("cold"));
+    daemon.stop().await.expect("drained");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn watching_without_a_terminal_is_lines_until_the_daemon_stops() {
+    let daemon = daemon();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cuzk-daemon"));
+    command.args(["watch"]).env_clear().env("CUZK_ADDR", daemon.target.to_string());
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut watching = command.spawn().expect("the program starts");
+    let mut first = String::new();
+    let mut out = std::io::BufReader::new(watching.stdout.take().expect("piped"));
+    let (first, watching) = tokio::task::spawn_blocking(move || {
+        out.read_line(&mut first).expect("a line");
+        // The pipe stays open, or the program could not write its last line.
+        (first, (watching, out))
+    })
+    .await
+    .expect("not cancelled");
+    assert_eq!(first, "serving queued=0 running=0 busy_workers=0 completed=0 failed=0\n");
+    daemon.stop().await.expect("drained");
+    let (watching, _out) = watching;
+    let ended = tokio::task::spawn_blocking(move || watching.wait_with_output()).await.expect("not cancelled");
+    let ended = ended.expect("it ends");
+    assert!(ended.status.success(), "{ended:?}");
+    assert_eq!(String::from_utf8_lossy(&ended.stderr), "the daemon has stopped\n");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,6 +8,7 @@ mod sample;
 mod serve;
 #[cfg(test)]
 mod tests;
+mod watching;
 
 use clap::{Parser, Subcommand};
 
@@ -18,6 +19,10 @@ pub use self::{
     params::{GenerateArgs, ListArgs, ParamsCommand, VerifyArgs},
     sample::{DemoArgs, GenC1Args, SimulateArgs, VariantArg},
     serve::ConfigArgs,
+    watching::{
+        GpuCommand, GpuListArgs, JobStateArg, JobsCommand, JobsListArgs, JobsShowArgs, SrsArgs, SrsCommand,
+        SrsListArgs, WatchArgs,
+    },
 };
 
 /// Proves Filecoin sectors: a daemon with a gRPC interface, and the tools around it.
@@ -47,8 +52,19 @@ pub enum Command {
     Prove(ProveArgs),
     /// Show devices, queues and loaded parameters of a running daemon.
     Status(StatusArgs),
+    /// Show devices and jobs of a running daemon, live.
+    Watch(WatchArgs),
+    /// List jobs of a running daemon, or show one.
+    #[command(subcommand)]
+    Jobs(JobsCommand),
     /// Stop a queued or running job.
     Cancel(CancelArgs),
+    /// List, load and release the parameters in a running daemon's memory.
+    #[command(subcommand)]
+    Srs(SrsCommand),
+    /// List the devices of a running daemon, or the GPUs of this machine.
+    #[command(subcommand)]
+    Gpu(GpuCommand),
     /// Prove a bundled sector with a daemon inside this process, and verify the proof.
     Demo(DemoArgs),
     /// Make up a C1 output of any sector size, for tests and benches, without sealing anything.

@@ -85,6 +85,13 @@ fn the_scripts_command_lines() {
         parse("kernels build --out /k"),
         Ok(Command::Kernels(KernelsCommand::Build(args))) if args.arch == RELEASED
     ));
+    assert!(matches!(parse("watch --jobs 5"), Ok(Command::Watch(w)) if w.jobs == 5));
+    let parsed = parse("jobs list --state running --state failed --json --limit 3");
+    assert!(matches!(parsed, Ok(Command::Jobs(JobsCommand::List(l))) if l.json && l.limit == 3 && l.state.len() == 2));
+    assert!(matches!(parse("jobs show j-1"), Ok(Command::Jobs(JobsCommand::Show(s))) if s.job == "j-1"));
+    let parsed = parse("srs preload porep-2k --quiet");
+    assert!(matches!(parsed, Ok(Command::Srs(SrsCommand::Preload(s))) if s.circuit.to_string() == "porep-2k"));
+    assert!(matches!(parse("gpu list --local"), Ok(Command::Gpu(GpuCommand::List(g))) if g.local));
     assert!(matches!(parse("cancel j-1"), Ok(Command::Cancel(c)) if c.job == "j-1"));
     assert!(matches!(parse("config check --config f"), Ok(Command::Config(ConfigCommand::Check(_)))));
 }
@@ -99,6 +106,10 @@ fn bad_values_are_usage_errors() {
         "gen-c1 --sector-size 2048 --out f",
         "gen-c1 --sector-size 2KiB --out f --variant noninteractive",
         "cancel",
+        "jobs list --state odd",
+        "jobs list --limit 0",
+        "srs preload porep-3k",
+        "gpu list --local --addr 127.0.0.1:1",
         "nonsense",
         "--config /c serve",
     ] {

@@ -4,13 +4,21 @@ mod c1;
 mod cancel;
 mod config;
 mod demo;
+mod follow;
 mod gen_c1;
+mod gpu;
+mod jobs;
+mod json;
 mod kernels;
 mod params;
 mod progress;
 mod prove;
+mod remote;
 mod simulate;
+mod srs;
 mod status;
+mod text;
+mod watch;
 
 use std::future::Future;
 
@@ -26,6 +34,10 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Serve(args) => run::serve_command(&args),
         Command::Prove(args) => block_on(prove::prove(&args)),
         Command::Status(args) => block_on(status::status(&args)),
+        Command::Watch(args) => block_on(watch::watch(&args)),
+        Command::Jobs(command) => block_on(jobs::jobs(&command)),
+        Command::Srs(command) => block_on(srs::srs(&command)),
+        Command::Gpu(command) => block_on(gpu::gpu(&command)),
         Command::Cancel(args) => block_on(cancel::cancel(&args)),
         Command::Demo(args) => demo::demo(&args),
         Command::GenC1(args) => gen_c1::gen_c1(&args),

@@ -1,17 +1,18 @@
-//! `prove`: sends a C1 output, reports progress, fetches the proof.
-//!
-//! It submits and then awaits in short calls, over and over, instead of one long `Prove`: proxies cut connections
-//! that are quiet for minutes, and between two calls there is time to tell how it goes.
+//! `prove`: sends a C1 output, shows how far it is, fetches the proof.
 
-use std::{fs::Permissions, io::Write, os::unix::fs::PermissionsExt, path::Path, time::Duration};
+use std::{fs::Permissions, io::Write, os::unix::fs::PermissionsExt, path::Path, pin::pin, time::Duration};
 
 use cuzk_proto::v1::{
-    AwaitProofRequest, AwaitProofResponse, GetStatusRequest, GetStatusResponse, ProofKind, SubmitProofRequest,
-    SubmitProofResponse, await_proof_response::Status,
+    AwaitProofRequest, AwaitProofResponse, ProofKind, SubmitProofRequest, SubmitProofResponse, WatchJobRequest,
+    await_proof_response::Status,
 };
 use tonic::Request;
 
-use super::c1::{self, Facts};
+use super::{
+    c1::{self, Facts},
+    follow::Follow,
+    remote,
+};
 use crate::{
     cli::ProveArgs,
     client::{self, Client, MAX_MESSAGE, QUICK, one_line},
@@ -23,14 +24,14 @@ pub(super) async fn prove(args: &ProveArgs) -> Result<(), Failure> {
     let target = &args.client.addr;
     let payload = std::fs::read(&args.c1).map_err(|e| Failure::io("read", &args.c1, e))?;
     let request = request(args, payload)?;
-    let mut client = client::connect(target).await?;
+    let mut client = remote::open(&args.client).await?;
     let accepted = client
         .submit_proof(request)
         .await
         .map_err(|status| client::refused("submit the proof", target, &status))?
         .into_inner();
     report(args, &accepted_line(&accepted));
-    let result = await_result(&mut client, args, &accepted.job_id).await?;
+    let result = await_result(&client, args, &accepted.job_id).await?;
     let proof = outcome(&result)?;
     report(args, &timings_line(&result));
     if let Some(path) = &args.out {
@@ -72,10 +73,42 @@ fn request(args: &ProveArgs, payload: Vec<u8>) -> Result<SubmitProofRequest, Fai
     })
 }
 
-/// Waits until the job ends, and reports in between.
-async fn await_result(client: &mut Client, args: &ProveArgs, job_id: &str) -> Result<AwaitProofResponse, Failure> {
-    let target = &args.client.addr;
-    let started = std::time::Instant::now();
+/// Waits until the job ends, and shows how far it is.
+async fn await_result(client: &Client, args: &ProveArgs, job_id: &str) -> Result<AwaitProofResponse, Failure> {
+    let mut following = pin!(follow(client.clone(), args, job_id));
+    let mut fetching = pin!(fetch(client.clone(), args, job_id));
+    let mut followed = false;
+    let result = loop {
+        tokio::select! {
+            result = &mut fetching => break result,
+            () = &mut following, if !followed => followed = true,
+            _ = tokio::signal::ctrl_c() => break Err(interrupted(args, job_id)),
+        }
+    };
+    if result.is_ok() && !followed {
+        // For the last picture. Progress is a courtesy: the proof does not wait for it.
+        let _ = tokio::time::timeout(LAST_PICTURE, following).await;
+    }
+    result
+}
+
+/// Follows the job to its end, if the daemon lets it be followed.
+async fn follow(mut client: Client, args: &ProveArgs, job_id: &str) {
+    let mut shown = Follow::new(args.quiet);
+    if matches!(shown, Follow::Quiet) {
+        return;
+    }
+    // A daemon of another make answers UNIMPLEMENTED.
+    let Ok(answer) = client.watch_job(WatchJobRequest { job_id: job_id.to_owned() }).await else { return };
+    let mut pictures = answer.into_inner();
+    while let Ok(Some(job)) = pictures.message().await {
+        shown.show(&job);
+    }
+    shown.end();
+}
+
+/// Waits for the proof in short calls, over and over: proxies cut connections that are quiet for minutes.
+async fn fetch(mut client: Client, args: &ProveArgs, job_id: &str) -> Result<AwaitProofResponse, Failure> {
     loop {
         let mut request =
             Request::new(AwaitProofRequest { job_id: job_id.to_owned(), timeout_ms: POLL.as_millis() as u64 });
@@ -83,19 +116,22 @@ async fn await_result(client: &mut Client, args: &ProveArgs, job_id: &str) -> Re
         let result = client
             .await_proof(request)
             .await
-            .map_err(|status| client::refused(&format!("await job {job_id}"), target, &status))?
+            .map_err(|status| client::refused(&format!("await job {job_id}"), &args.client.addr, &status))?
             .into_inner();
         if result.status() != Status::Timeout {
             return Ok(result);
         }
-        let mut request = Request::new(GetStatusRequest {});
-        request.set_timeout(QUICK);
-        // Progress is a courtesy: if it cannot be had, the wait goes on.
-        if let Ok(status) = client.get_status(request).await {
-            let waited = started.elapsed().as_secs();
-            report(args, &progress_line(job_id, waited, status.get_ref()));
-        }
     }
+}
+
+/// Somebody pressed Ctrl-C. The job was submitted, not only waited for, so it goes on.
+fn interrupted(args: &ProveArgs, job_id: &str) -> Failure {
+    let name = match args.request_id.as_str() {
+        "" => "without --request-id",
+        _ => "with the same --request-id",
+    };
+    Failure::new(Exit::Failure, format!("interrupted: job {job_id} goes on"))
+        .with_hint(format!("the same command again, {name}, fetches its proof; `cuzk-daemon cancel {job_id}` stops it"))
 }
 
 /// The proof, or why there is none.
@@ -128,18 +164,6 @@ fn accepted_line(accepted: &SubmitProofResponse) -> String {
     }
 }
 
-fn progress_line(job_id: &str, waited_secs: u64, status: &GetStatusResponse) -> String {
-    let devices: Vec<_> =
-        status.gpus.iter().filter(|gpu| gpu.current_job_id == job_id).map(|gpu| gpu.name.as_str()).collect();
-    let unfinished: u64 =
-        status.queues.iter().map(|queue| u64::from(queue.pending) + u64::from(queue.in_progress)).sum();
-    let place = match devices.is_empty() {
-        true => "waiting or synthesizing".to_owned(),
-        false => format!("proving on {}", devices.join(", ")),
-    };
-    format!("job {job_id}: {waited_secs} s, {place}, {unfinished} unfinished jobs in all")
-}
-
 fn timings_line(result: &AwaitProofResponse) -> String {
     format!(
         "job {} completed in {} ms (queue {}, parameters {}, synthesis {}, device {}): {} bytes",
@@ -170,13 +194,16 @@ fn write_atomically(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     std::fs::File::open(directory)?.sync_all()
 }
 
+/// How long the last picture of a job may take.
+const LAST_PICTURE: Duration = Duration::from_millis(500);
+
 /// How long one AwaitProof waits: well below the minute after which proxies cut a quiet connection.
 const POLL: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use cuzk_proto::v1::{GpuStatus, Priority, QueueStatus};
+    use cuzk_proto::v1::Priority;
 
     use super::*;
     use crate::cli::{Cli, Command};
@@ -236,15 +263,11 @@ mod tests {
     }
 
     #[test]
-    fn progress_tells_where_the_job_is() {
-        let mut status = GetStatusResponse {
-            queues: vec![QueueStatus { pending: 2, in_progress: 1, ..Default::default() }],
-            gpus: vec![GpuStatus { name: "H200".into(), current_job_id: "j".into(), ..Default::default() }],
-            ..Default::default()
-        };
-        assert_eq!(progress_line("j", 20, &status), "job j: 20 s, proving on H200, 3 unfinished jobs in all");
-        status.gpus.clear();
-        assert!(progress_line("j", 20, &status).contains("waiting or synthesizing"));
+    fn who_interrupts_is_told_how_to_get_the_proof_and_how_to_stop_the_job() {
+        let text = interrupted(&args("--request-id r"), "s-1").to_string();
+        assert!(text.contains("job s-1 goes on") && text.contains("with the same --request-id"), "{text}");
+        assert!(text.contains("cancel s-1"), "{text}");
+        assert!(interrupted(&args(""), "s-1").to_string().contains("without --request-id"));
     }
 
     #[test]

@@ -2,78 +2,23 @@
 
 use std::fmt::Write;
 
-use cuzk_proto::v1::{GetStatusRequest, GetStatusResponse, srs_status::Tier};
-use serde_json::{Value, json};
-use tonic::Request;
+use cuzk_proto::v1::{GetStatusResponse, gpu_status::Health};
 
-use crate::{
-    cli::StatusArgs,
-    client::{self, QUICK, one_line},
-    exit::Failure,
-};
+use super::{json, remote, text};
+use crate::{cli::StatusArgs, client::one_line, exit::Failure};
 
 /// Asks and prints.
 pub(super) async fn status(args: &StatusArgs) -> Result<(), Failure> {
-    let target = &args.client.addr;
-    let mut client = client::connect(target).await?;
-    let mut request = Request::new(GetStatusRequest {});
-    request.set_timeout(QUICK);
-    let answer = client
-        .get_status(request)
-        .await
-        .map_err(|status| client::refused("get the status", target, &status))?
-        .into_inner();
+    let answer = remote::status(&args.client).await?;
     match args.json {
-        true => println!("{:#}", as_json(&answer)),
-        false => print!("{}", as_table(&answer)),
+        true => println!("{:#}", json::status(&answer)),
+        false => print!("{}", as_table(&answer, text::now_ms())),
     }
     Ok(())
 }
 
-/// For programs: the protocol's field names, with enums as words.
-fn as_json(status: &GetStatusResponse) -> Value {
-    let gpus = status.gpus.iter().map(|gpu| {
-        json!({
-            "ordinal": gpu.ordinal,
-            "name": gpu.name,
-            "vram_total_bytes": gpu.vram_total_bytes,
-            "vram_free_bytes": gpu.vram_free_bytes,
-            "current_job_id": gpu.current_job_id,
-            "current_proof_kind": gpu.current_proof_kind,
-        })
-    });
-    let loaded_srs = status.loaded_srs.iter().map(|srs| {
-        json!({
-            "circuit_id": srs.circuit_id,
-            "tier": tier_name(srs.tier()),
-            "size_bytes": srs.size_bytes,
-            "ref_count": srs.ref_count,
-        })
-    });
-    let queues = status.queues.iter().map(|queue| {
-        json!({
-            "proof_kind": queue.proof_kind,
-            "pending": queue.pending,
-            "in_progress": queue.in_progress,
-        })
-    });
-    json!({
-        "state": status.state,
-        "uptime_seconds": status.uptime_seconds,
-        "total_proofs_completed": status.total_proofs_completed,
-        "total_proofs_failed": status.total_proofs_failed,
-        "pinned_memory_bytes": status.pinned_memory_bytes,
-        "pinned_memory_limit_bytes": status.pinned_memory_limit_bytes,
-        "gpus": gpus.collect::<Vec<_>>(),
-        "loaded_srs": loaded_srs.collect::<Vec<_>>(),
-        "queues": queues.collect::<Vec<_>>(),
-        "provable_circuits": status.provable_circuits,
-        "warnings": status.warnings,
-    })
-}
-
 /// For people.
-fn as_table(status: &GetStatusResponse) -> String {
+pub(super) fn as_table(status: &GetStatusResponse, now_ms: u64) -> String {
     let mut out = String::new();
     let mut line = |label: &str, text: String| {
         writeln!(out, "{label:<11} {}", one_line(&text)).expect("writing to a string");
@@ -89,27 +34,37 @@ fn as_table(status: &GetStatusResponse) -> String {
         line("queue", format!("{}: {} pending, {} in progress", queue.proof_kind, queue.pending, queue.in_progress));
     }
     for gpu in &status.gpus {
-        let (free, total) = (gib(gpu.vram_free_bytes), gib(gpu.vram_total_bytes));
-        let work = match gpu.current_job_id.as_str() {
-            "" => "idle".to_owned(),
-            job => format!("{} {job}", gpu.current_proof_kind),
+        let (free, total) = (text::bytes(gpu.vram_free_bytes), text::bytes(gpu.vram_total_bytes));
+        let work = match (gpu.busy_workers.is_empty(), gpu.current_job_id.as_str()) {
+            (false, _) => text::work(gpu, now_ms),
+            (true, "") => "idle".to_owned(),
+            // A daemon of another make tells no more.
+            (true, job) => format!("{} {job}", gpu.current_proof_kind),
         };
-        line("device", format!("{} {}: {free} of {total} free, {work}", gpu.ordinal, gpu.name));
+        let fenced = if gpu.health() == Health::Fenced { ", FENCED" } else { "" };
+        line("device", format!("{} {}: {free} of {total} free{fenced}, {work}", gpu.ordinal, gpu.name));
     }
     for srs in &status.loaded_srs {
-        line(
-            "parameters",
-            format!(
-                "{}: {}, {}, in use by {} jobs",
-                srs.circuit_id,
-                tier_name(srs.tier()),
-                gib(srs.size_bytes),
-                srs.ref_count
-            ),
-        );
+        let (tier, size) = (text::tier(srs), text::bytes(srs.size_bytes));
+        line("parameters", format!("{}: {tier}, {size}, in use by {} jobs", srs.circuit_id, srs.ref_count));
+    }
+    if let Some(memory) = &status.memory {
+        for share in &memory.shares {
+            let used: u64 = memory.uses.iter().filter(|u| u.share == share.name).map(|u| u.used_bytes).sum();
+            line("memory", format!("{}: {} of {}", share.name, text::bytes(used), text::bytes(share.limit_bytes)));
+        }
+    }
+    if let Some(store) = &status.store {
+        let trouble = if store.trouble.is_empty() { String::new() } else { format!(", {}", store.trouble) };
+        line("job store", format!("{} jobs, {}{trouble}", store.jobs, text::bytes(store.payload_bytes)));
     }
     if !status.provable_circuits.is_empty() {
         line("provable", status.provable_circuits.join(", "));
+    }
+    for incident in status.incidents.iter().take(INCIDENTS) {
+        let ago = text::millis(now_ms.saturating_sub(incident.at_unix_ms));
+        let about = [&incident.job_id, &incident.device].into_iter().find(|about| !about.is_empty());
+        line("incident", format!("{ago} ago, {}: {}", about.map_or("", String::as_str), incident.text));
     }
     for warning in &status.warnings {
         line("warning", warning.clone());
@@ -117,17 +72,8 @@ fn as_table(status: &GetStatusResponse) -> String {
     out
 }
 
-fn tier_name(tier: Tier) -> &'static str {
-    match tier {
-        Tier::Hot => "hot",
-        Tier::Warm => "warm",
-        Tier::Cold => "cold",
-    }
-}
-
-fn gib(bytes: u64) -> String {
-    format!("{:.1} GiB", bytes as f64 / (1u64 << 30) as f64)
-}
+/// So many of the latest incidents are shown.
+const INCIDENTS: usize = 5;
 
 fn uptime(seconds: u64) -> String {
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
@@ -140,7 +86,9 @@ fn uptime(seconds: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use cuzk_proto::v1::{GpuStatus, QueueStatus, SrsStatus};
+    use cuzk_proto::v1::{
+        GpuStatus, Incident, MemoryStatus, QueueStatus, SrsStatus, StoreStatus, memory_status, srs_status::Tier,
+    };
 
     use super::*;
 
@@ -161,6 +109,7 @@ mod tests {
                 tier: Tier::Warm as i32,
                 size_bytes: 1 << 30,
                 ref_count: 1,
+                ..Default::default()
             }],
             queues: vec![QueueStatus { proof_kind: "POREP_SEAL_COMMIT".into(), pending: 2, in_progress: 1 }],
             warnings: vec!["development parameters\nin use".into()],
@@ -170,12 +119,12 @@ mod tests {
 
     #[test]
     fn the_table_has_a_line_for_everything() {
-        let table = as_table(&sample());
+        let table = as_table(&sample(), 0);
         for text in [
             "serving, up 1h 2m",
             "7 completed, 0 failed",
             "POREP_SEAL_COMMIT: 2 pending, 1 in progress",
-            "0 CPU: 0.0 GiB of 8.0 GiB free, POREP_SEAL_COMMIT j-1",
+            "0 CPU: 0 B of 8.0 GiB free, POREP_SEAL_COMMIT j-1",
             "porep-2k: warm, 1.0 GiB, in use by 1 jobs",
             "development parameters in use",
         ] {
@@ -186,11 +135,35 @@ mod tests {
 
     #[test]
     fn json_has_the_protocols_names() {
-        let json = as_json(&sample());
+        let json = json::status(&sample());
         assert_eq!(json["queues"][0]["pending"], 2);
         assert_eq!(json["loaded_srs"][0]["tier"], "warm");
         assert_eq!(json["gpus"][0]["current_job_id"], "j-1");
         assert_eq!(json["state"], "serving");
+    }
+
+    #[test]
+    fn memory_store_and_incidents_have_lines() {
+        let status = GetStatusResponse {
+            memory: Some(MemoryStatus {
+                shares: vec![memory_status::Share { name: "work".into(), limit_bytes: 4 << 30 }],
+                uses: ["params", "witness"]
+                    .map(|name| memory_status::Use { name: name.into(), used_bytes: 1 << 30, share: "work".into() })
+                    .into(),
+            }),
+            store: Some(StoreStatus { jobs: 2, trouble: "disk full".into(), ..StoreStatus::default() }),
+            incidents: vec![Incident {
+                at_unix_ms: 1000,
+                device: "GPU-1".into(),
+                text: "lost".into(),
+                ..Incident::default()
+            }],
+            ..sample()
+        };
+        let table = as_table(&status, 3000);
+        for text in ["work: 2.0 GiB of 4.0 GiB", "2 jobs, 0 B, disk full", "2.0s ago, GPU-1: lost"] {
+            assert!(table.contains(text), "{text:?} in {table}");
+        }
     }
 
     #[test]

@@ -53,7 +53,7 @@ async fn a_watched_job_is_seen_to_its_end() {
 
     let status = client.get_status(GetStatusRequest {}).await.unwrap().into_inner();
     let gpu = &status.gpus[0];
-    assert_eq!((gpu.uuid.as_str(), gpu.health(), gpu.workers), ("dev-0", Health::Available, 2));
+    assert_eq!((gpu.uuid.as_str(), gpu.health(), gpu.workers), ("dev-0", Health::Available, 1));
     assert!(gpu.busy_workers.iter().any(|w| w.job_id == job_id && w.phase == "lock_hold"), "{gpu:?}");
     let witness = status.memory.as_ref().unwrap().uses.iter().find(|u| u.name == "witness").unwrap();
     assert!(witness.used_bytes > 0);
