@@ -8,6 +8,7 @@ mod sample;
 mod serve;
 #[cfg(test)]
 mod tests;
+mod token;
 
 use clap::{Parser, Subcommand};
 
@@ -18,6 +19,7 @@ pub use self::{
     params::{GenerateArgs, ListArgs, ParamsCommand, VerifyArgs},
     sample::{DemoArgs, GenC1Args, SimulateArgs, VariantArg},
     serve::ConfigArgs,
+    token::{TokenCommand, TokenNewArgs},
 };
 
 /// Proves Filecoin sectors: a daemon with a gRPC interface, and the tools around it.
@@ -71,6 +73,9 @@ pub enum Command {
     /// Check and show the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Make tokens for clients.
+    #[command(subcommand)]
+    Token(TokenCommand),
 }
 
 impl Cli {

@@ -85,6 +85,7 @@ fn the_scripts_command_lines() {
         parse("kernels build --out /k"),
         Ok(Command::Kernels(KernelsCommand::Build(args))) if args.arch == RELEASED
     ));
+    assert!(matches!(parse("token new --name n --scope submit,read"), Ok(Command::Token(_))));
     assert!(matches!(parse("cancel j-1"), Ok(Command::Cancel(c)) if c.job == "j-1"));
     assert!(matches!(parse("config check --config f"), Ok(Command::Config(ConfigCommand::Check(_)))));
 }
@@ -94,11 +95,15 @@ fn bad_values_are_usage_errors() {
     for line in [
         "params generate --circuit porep-3k --out /p",
         "kernels build --arch sm_75 --out /k",
-        "status --addr https://h:1",
+        "status --addr https://h",
+        "status --addr https://h:1 --tls-cert c",
         "gen-c1 --sector-size 1KiB --out f",
         "gen-c1 --sector-size 2048 --out f",
         "gen-c1 --sector-size 2KiB --out f --variant noninteractive",
         "cancel",
+        "token new --name n",
+        "token new --name n --scope write",
+        "token new --name a#b --scope read",
         "nonsense",
         "--config /c serve",
     ] {

@@ -11,6 +11,7 @@ mod progress;
 mod prove;
 mod simulate;
 mod status;
+mod token;
 
 use std::future::Future;
 
@@ -33,6 +34,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Kernels(command) => kernels::kernels(&command),
         Command::Params(command) => params::params(&command),
         Command::Config(command) => config::config(&command),
+        Command::Token(command) => token::token(&command),
     }
 }
 

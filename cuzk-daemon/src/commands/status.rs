@@ -15,7 +15,7 @@ use crate::{
 /// Asks and prints.
 pub(super) async fn status(args: &StatusArgs) -> Result<(), Failure> {
     let target = &args.client.addr;
-    let mut client = client::connect(target).await?;
+    let mut client = client::open(&args.client).await?;
     let mut request = Request::new(GetStatusRequest {});
     request.set_timeout(QUICK);
     let answer = client

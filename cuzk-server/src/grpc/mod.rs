@@ -5,17 +5,20 @@
 //! * `service`: the methods
 //! * `receive`: how many bytes may be in reception at once, and what an over-size message is answered
 //! * `listener`: accepting connections
+//! * `gate`: who may call what; `seldom`: log lines that strangers can cause
 //! * `serve`: the life of the server
 
 mod convert;
 mod error;
+mod gate;
 mod listener;
 mod receive;
+mod seldom;
 mod serve;
 mod service;
 #[cfg(test)]
 mod tests;
 
-pub use listener::Listener;
+pub use listener::{Connection, Connections, Handshake, Io, Listener, Secure, Secured};
 pub use serve::{ServeError, ServeOptions, serve};
 pub use service::Service;

@@ -9,7 +9,7 @@ use cuzk_proto::v1::{
 };
 use tonic::{Request, Response, Status};
 
-use super::{convert, error, receive::Received};
+use super::{convert, error, gate::Subject, receive::Received};
 use crate::{
     core::Interest,
     engine::{Engine, EngineError},
@@ -60,6 +60,7 @@ impl<P: Proving> ProvingEngine for Service<P> {
     }
 
     async fn cancel_proof(&self, request: Request<CancelProofRequest>) -> Answer<CancelProofResponse> {
+        about(&request, &request.get_ref().job_id);
         let was_running = self.engine.cancel(&request.into_inner().job_id).map_err(failed)?;
         if was_running {
             self.engine.settle().await;
@@ -76,6 +77,7 @@ impl<P: Proving> ProvingEngine for Service<P> {
     }
 
     async fn preload_srs(&self, request: Request<PreloadSrsRequest>) -> Answer<PreloadSrsResponse> {
+        about(&request, &request.get_ref().circuit_id);
         let circuit = convert::circuit(&request.into_inner().circuit_id).map_err(refused)?;
         let preloaded = self.engine.preload(circuit).await.map_err(failed)?;
         Ok(Response::new(PreloadSrsResponse {
@@ -85,6 +87,7 @@ impl<P: Proving> ProvingEngine for Service<P> {
     }
 
     async fn evict_srs(&self, request: Request<EvictSrsRequest>) -> Answer<EvictSrsResponse> {
+        about(&request, &request.get_ref().circuit_id);
         let circuit = convert::circuit(&request.into_inner().circuit_id).map_err(refused)?;
         let evicted = self.engine.evict(circuit);
         Ok(Response::new(EvictSrsResponse {
@@ -92,6 +95,13 @@ impl<P: Proving> ProvingEngine for Service<P> {
             freed_bytes: evicted.freed_bytes,
             in_use: evicted.in_use,
         }))
+    }
+}
+
+/// Tells the audit what a call is about.
+fn about<T>(request: &Request<T>, what: &str) {
+    if let Some(subject) = request.extensions().get::<Subject>() {
+        subject.is(what);
     }
 }
 
