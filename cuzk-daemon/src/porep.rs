@@ -19,7 +19,7 @@ use cuzk_gpu::{
     },
     device::Device,
     params::{Library, ParamError, Provenance},
-    prover::{Blinding, Partition, ProveError},
+    prover::{Blinding, Partition, ProveError, Watcher},
     srs::{self, Srs, Watch},
     timeline::Timeline,
     timing::Timings,
@@ -279,6 +279,7 @@ impl Proving for PorepProving {
             id: info.uuid.clone(),
             ordinal: i as u32,
             name: info.name.clone(),
+            pci: info.pci.clone(),
             memory_total_bytes: info.memory as u64,
             memory_free_bytes: self.gpus.free_memory(i).unwrap_or(0) as u64,
             workers: None,
@@ -291,6 +292,7 @@ impl Proving for PorepProving {
                 id: "cpu".to_owned(),
                 ordinal: devices.len() as u32,
                 name: "cpu".to_owned(),
+                pci: String::new(),
                 memory_total_bytes: self.settings.host_memory_bytes,
                 memory_free_bytes: self.settings.host_memory_bytes,
                 // A second worker would only take cores from the first: here "device" and "CPU tail" are the same cores.
@@ -316,13 +318,19 @@ impl Proving for PorepProving {
         witness: Witness,
         attempt: &Attempt,
     ) -> Result<Proved, ProvingError> {
+        let progress = attempt.progress().clone();
+        progress.enter("check");
         let Witness { circuit, values } = witness;
         let check = || params.r1cs.first_unsatisfied(&values.witness, self.settings.check);
         if let Some(constraint) = self.settings.synthesis.install(check) {
             return Err(ProvingError::Input(Self::unsatisfied(circuit, constraint)));
         }
         attempt.go_on()?;
-        let partition = Partition { urgent: attempt.is_urgent(), ..Partition::new(params.r1cs.clone(), values) };
+        let partition = Partition {
+            urgent: attempt.is_urgent(),
+            watcher: Watcher::new(move |phase| progress.enter(phase.name())),
+            ..Partition::new(params.r1cs.clone(), values)
+        };
         let (proof, timings) = self.prove_partition(device, params, &partition).map_err(proving_error)?;
         let phases = phase_timings(&timings);
         self.timeline.record(device, timings);

@@ -62,12 +62,15 @@ impl<B: Backend> Device<B> {
         key.fits(&partition.r1cs).map_err(ProveError::Input)?;
         let mut timings = Timings::default();
         self.fail_if_injected(Phase::Stage)?;
+        partition.watcher.enter(Phase::Stage);
         let staged = timings.measure(Phase::Stage, || self.backend.stage(key, partition))?;
 
+        partition.watcher.enter(Phase::LockWait);
         let waiting = Instant::now();
         let turn = self.lock.take(partition.urgent);
         let locked = Instant::now();
         timings.push(Phase::LockWait, waiting, locked);
+        partition.watcher.enter(Phase::LockHold);
         let kernels = match self.fail_if_injected(Phase::LockHold) {
             Ok(()) => self.backend.kernels(key, staged, &mut timings),
             Err(error) => Err(error),
@@ -78,7 +81,9 @@ impl<B: Backend> Device<B> {
 
         let rest = kernels?;
         self.fail_if_injected(Phase::MsmBG2)?;
+        partition.watcher.enter(Phase::MsmBG2);
         let (sums, b_g2) = timings.measure(Phase::MsmBG2, || self.backend.finish(key, rest))?;
+        partition.watcher.enter(Phase::Epilogue);
         let mut proof = timings.measure(Phase::Epilogue, || epilogue(key.vk(), &sums, b_g2, blinding))?;
         match self.fail_if_injected(Phase::Epilogue) {
             Err(error) if error.fault() == Some(Fault::WrongProof) => proof.a = -proof.a,
@@ -119,7 +124,7 @@ mod tests {
     use crate::{
         arith::Backend as Arithmetic,
         cpu::Cpu,
-        prover::KernelSums,
+        prover::{KernelSums, Watcher},
         srs::Srs,
         timing::{Interval, LockUse},
         toy::{Toy, trapdoor},
@@ -198,6 +203,19 @@ mod tests {
         assert!(find(first, Phase::MsmBG2).overlaps(&find(second, Phase::LockHold)));
         let lock_use = LockUse::of(&timings);
         assert_eq!((lock_use.collision, lock_use.hidden_tails), (None, 1));
+    }
+
+    #[test]
+    fn the_watcher_is_told_of_each_phase_in_order() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let phases = told.clone();
+        let watcher = Watcher::new(move |phase| phases.lock().unwrap().push(phase));
+        let partition = Partition { watcher, ..toy().partition() };
+        let srs = Toy::srs(&toy().reference_parameters(&trapdoor()), Arithmetic::current());
+        let device = Device::new(Cpu::new(Arithmetic::current()));
+        device.prove(&srs, &partition, Blinding::random(rand::thread_rng())).unwrap();
+        let order = [Phase::Stage, Phase::LockWait, Phase::LockHold, Phase::MsmBG2, Phase::Epilogue];
+        assert_eq!(*told.lock().unwrap(), order);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use ff::Field;
 use group::{Curve, prime::PrimeCurveAffine};
 use rand::RngCore;
 
-use crate::timing::Timings;
+use crate::timing::{Phase, Timings};
 
 /// Why a partition could not be proven.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -130,12 +130,38 @@ pub struct Partition {
     pub rows: Option<Rows>,
     /// Whether it goes before others that wait for a device.
     pub urgent: bool,
+    /// Who is told of each phase of [`crate::device::Device::prove`] when it begins.
+    pub watcher: Watcher,
+}
+
+/// Somebody who is told what is being done with a partition; by default nobody.
+#[derive(Clone, Default)]
+pub struct Watcher(Option<Arc<dyn Fn(Phase) + Send + Sync>>);
+
+impl Watcher {
+    /// Tells `tell`, which must return at once: the device's lock may be held.
+    pub fn new(tell: impl Fn(Phase) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(tell)))
+    }
+
+    /// A phase begins.
+    pub fn enter(&self, phase: Phase) {
+        if let Some(tell) = &self.0 {
+            tell(phase);
+        }
+    }
+}
+
+impl fmt::Debug for Watcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Watcher(somebody)" } else { "Watcher(nobody)" })
+    }
 }
 
 impl Partition {
     /// A circuit and what its synthesis left.
     pub fn new(r1cs: Arc<R1cs>, Synthesis { witness, rows }: Synthesis) -> Self {
-        Self { r1cs, witness, rows, urgent: false }
+        Self { r1cs, witness, rows, urgent: false, watcher: Watcher::default() }
     }
 
     /// Whether there is a value for every variable, and for every constraint if for any.

@@ -17,11 +17,12 @@ pub use engine::{
 };
 pub use grpc::{Connection, Connections, Handshake, Io, Listener, Secure, Secured, ServeError, ServeOptions, serve};
 pub use proving::{
-    Attempt, DeviceInfo, Load, ParamsSize, PartitionProof, PhaseTimings, PinnedMemory, ProofRequest, Proved, Proving,
-    ProvingError, Refusal,
+    Attempt, DeviceInfo, Load, ParamsSize, PartitionProof, PhaseTimings, PinnedMemory, Progress, ProofRequest, Proved,
+    Proving, ProvingError, Refusal,
 };
 
 pub use crate::core::{
     job::{JobStatus, Outcome, Priority},
     params::Evicted,
+    view::{JobFilter, JobState},
 };

@@ -5,8 +5,12 @@
 //! A panic in any of them fails the attempt it was called for and nothing else.
 
 use std::{
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
-    time::Duration,
+    fmt,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
 };
 
 use bytes::Bytes;
@@ -121,12 +125,62 @@ pub trait Proving: Send + Sync + 'static {
 pub struct Attempt {
     stopped: AtomicBool,
     urgent: AtomicBool,
+    progress: Progress,
+}
+
+/// Where an attempt tells what is being done, for those who watch. Clones are one.
+#[derive(Clone, Default)]
+pub struct Progress(Arc<ProgressState>);
+
+#[derive(Default)]
+struct ProgressState {
+    /// What is being done, and since when.
+    phase: Mutex<Option<(&'static str, Instant)>>,
+    /// Told when that changes.
+    on_change: Option<Box<dyn Fn() + Send + Sync>>,
+}
+
+impl Progress {
+    /// With somebody to tell of changes, who must return at once.
+    pub(crate) fn watched(on_change: impl Fn() + Send + Sync + 'static) -> Self {
+        Self(Arc::new(ProgressState { phase: Mutex::default(), on_change: Some(Box::new(on_change)) }))
+    }
+
+    /// Says what is being done from now on. Cheap, but not for inner loops. Names come from the code, as in
+    /// [`PhaseTimings`].
+    pub fn enter(&self, phase: &'static str) {
+        *self.0.phase.lock().unwrap_or_else(PoisonError::into_inner) = Some((phase, Instant::now()));
+        if let Some(tell) = &self.0.on_change {
+            tell();
+        }
+    }
+
+    /// What is being done and since when, if that was said.
+    pub fn phase(&self) -> Option<(&'static str, Instant)> {
+        *self.0.phase.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Progress").field(&self.phase().map(|(name, _)| name)).finish()
+    }
 }
 
 impl Attempt {
     /// An attempt; an urgent one goes first wherever it has to wait, such as at a device's lock.
     pub fn new(urgent: bool) -> Self {
-        Self { stopped: AtomicBool::new(false), urgent: AtomicBool::new(urgent) }
+        Self { urgent: AtomicBool::new(urgent), ..Self::default() }
+    }
+
+    /// As [`Self::new`], with somebody to tell when its phase changes.
+    pub(crate) fn watched(urgent: bool, progress: Progress) -> Self {
+        Self { progress, ..Self::new(urgent) }
+    }
+
+    /// Where it tells what is being done.
+    pub fn progress(&self) -> &Progress {
+        &self.progress
     }
 
     /// Whether nobody wants its result any more. To be asked between phases; the answer to it is
@@ -272,6 +326,8 @@ pub struct DeviceInfo {
     pub ordinal: u32,
     /// The model's name, for people.
     pub name: String,
+    /// Its PCI address, such as `0000:01:00.0`; empty if it has none.
+    pub pci: String,
     /// All its memory, in bytes.
     pub memory_total_bytes: u64,
     /// Its free memory, in bytes, as last measured.

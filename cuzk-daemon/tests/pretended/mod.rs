@@ -18,6 +18,7 @@ pub(crate) fn devices(workers: Option<usize>) -> Vec<DeviceInfo> {
         id: "pretender".into(),
         ordinal: 0,
         name: "Pretender".into(),
+        pci: String::new(),
         memory_total_bytes: 1 << 30,
         memory_free_bytes: 1 << 30,
         workers,

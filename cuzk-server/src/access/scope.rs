@@ -54,6 +54,10 @@ const METHODS: &[(&str, Need)] = &[
     ("/cuzk.v1.ProvingEngine/CancelProof", SUBMIT),
     ("/cuzk.v1.ProvingEngine/GetStatus", READ),
     ("/cuzk.v1.ProvingEngine/GetMetrics", READ),
+    ("/cuzk.v1.ProvingEngine/ListJobs", READ),
+    ("/cuzk.v1.ProvingEngine/GetJob", READ),
+    ("/cuzk.v1.ProvingEngine/WatchJob", READ),
+    ("/cuzk.v1.ProvingEngine/WatchStatus", READ),
     ("/cuzk.v1.ProvingEngine/PreloadSRS", ADMIN),
     ("/cuzk.v1.ProvingEngine/EvictSRS", ADMIN),
 ];

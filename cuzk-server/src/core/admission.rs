@@ -17,6 +17,7 @@ use super::{
 use crate::{
     memory::{Reservation, Use},
     metrics::SubmissionResult,
+    proving::PhaseTimings,
 };
 
 /// A checked request that is no job yet.
@@ -223,7 +224,7 @@ impl Core {
     }
 
     /// Jobs that wait for their first synthesis and come before this one.
-    fn queue_position(&self, key: JobKey) -> u32 {
+    pub(super) fn queue_position(&self, key: JobKey) -> u32 {
         let ahead = self.order.iter().take_while(|(_, k)| *k != key);
         ahead.filter(|(_, k)| self.jobs[k].started.is_none()).count() as u32
     }
@@ -294,6 +295,8 @@ impl Job {
             superseded_by: None,
             abandon_at: None,
             timings: JobTimings::default(),
+            phases: PhaseTimings::default(),
+            subject: None,
             devices: BTreeSet::new(),
         }
     }

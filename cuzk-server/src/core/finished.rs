@@ -9,6 +9,7 @@ use std::{
 use super::{
     identity::Identity,
     job::{JobKey, Outcome},
+    view::JobSnapshot,
 };
 
 /// What one entry costs beside its proof and error text, in bytes: keys, digests, timings, table slots.
@@ -39,6 +40,8 @@ pub struct Finished {
 struct Entry {
     identity: Identity,
     outcome: Arc<Outcome>,
+    /// What it looked like at its end, without what is in `outcome`; `None` if it ended in an earlier life.
+    last: Option<Box<JobSnapshot>>,
     ended: Instant,
 }
 
@@ -48,11 +51,13 @@ impl Finished {
         Self { keep, bytes: 0, jobs: HashMap::new(), order: VecDeque::new() }
     }
 
-    /// Keeps a job that has just ended.
-    pub fn insert(&mut self, identity: Identity, outcome: Arc<Outcome>, now: Instant) {
-        self.bytes += cost(&outcome);
-        self.order.push_back(outcome.key);
-        self.jobs.insert(outcome.key, Entry { identity, outcome, ended: now });
+    /// Keeps a job that has just ended, and what it looked like then.
+    pub fn insert(&mut self, identity: Identity, outcome: Arc<Outcome>, last: Option<JobSnapshot>, now: Instant) {
+        let key = outcome.key;
+        let entry = Entry { identity, outcome, last: last.map(Box::new), ended: now };
+        self.bytes += entry.cost();
+        self.order.push_back(key);
+        self.jobs.insert(key, entry);
     }
 
     /// Forgets what is too much or too old, and says whom.
@@ -64,7 +69,7 @@ impl Finished {
             if self.order.len() <= self.keep.jobs && self.bytes <= self.keep.bytes && !too_old {
                 break;
             }
-            self.bytes -= cost(&entry.outcome);
+            self.bytes -= entry.cost();
             forgotten.push((key, entry.identity));
             self.jobs.remove(&key);
             self.order.pop_front();
@@ -83,6 +88,17 @@ impl Finished {
         self.jobs.get(&key).map(|entry| &entry.outcome)
     }
 
+    /// What a job looked like at its end, if it is still known.
+    pub fn snapshot(&self, key: JobKey) -> Option<JobSnapshot> {
+        self.jobs.get(&key).map(Entry::snapshot)
+    }
+
+    /// Those whose outcome is taken, the latest end first, without their partitions.
+    pub fn latest(&self, takes: impl Fn(&Outcome) -> bool) -> impl Iterator<Item = JobSnapshot> {
+        let taken = self.order.iter().rev().map(|key| &self.jobs[key]); // `order` holds the keys of `jobs`
+        taken.filter(move |entry| takes(&entry.outcome)).map(Entry::summary)
+    }
+
     /// Jobs kept.
     pub fn count(&self) -> usize {
         self.order.len()
@@ -94,9 +110,34 @@ impl Finished {
     }
 }
 
-fn cost(outcome: &Outcome) -> u64 {
-    let devices: usize = outcome.devices.iter().map(String::len).sum();
-    ENTRY_BYTES + (outcome.proof.len() + outcome.error.len() + devices) as u64
+impl Entry {
+    fn cost(&self) -> u64 {
+        let devices: usize = self.outcome.devices.iter().map(String::len).sum();
+        let last = self.last.as_ref().map_or(0, |last| last.bytes());
+        ENTRY_BYTES + last + (self.outcome.proof.len() + self.outcome.error.len() + devices) as u64
+    }
+
+    fn snapshot(&self) -> JobSnapshot {
+        let partitions = self.last.as_ref().map(|last| last.partitions.clone()).unwrap_or_default();
+        JobSnapshot { partitions, ..self.summary() }
+    }
+
+    /// All but the partitions.
+    fn summary(&self) -> JobSnapshot {
+        let known = JobSnapshot::of_outcome(&self.outcome, self.ended);
+        let Some(last) = &self.last else { return known };
+        JobSnapshot {
+            label: last.label.clone(),
+            circuit: last.circuit,
+            subject: last.subject,
+            priority: last.priority,
+            accepted: last.accepted,
+            started: last.started,
+            counts: last.counts,
+            phases: last.phases.clone(),
+            ..known
+        }
+    }
 }
 
 #[cfg(test)]
@@ -121,7 +162,7 @@ mod tests {
             timings: JobTimings::default(),
             devices: Vec::new(),
         };
-        finished.insert(Identity { request: None, payload: [0; 32] }, Arc::new(outcome), now);
+        finished.insert(Identity { request: None, payload: [0; 32] }, Arc::new(outcome), None, now);
     }
 
     fn forgotten(finished: &mut Finished, now: Instant) -> Vec<u64> {

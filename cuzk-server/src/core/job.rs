@@ -8,8 +8,11 @@ use std::{
 use bytes::Bytes;
 use cuzk_synth::circuit::{CircuitId, CircuitKind};
 
-use super::{identity::Identity, ledger::Run};
-use crate::{memory::Reservation, proving::PartitionProof};
+use super::{identity::Identity, ledger::Run, view::Subject};
+use crate::{
+    memory::Reservation,
+    proving::{PartitionProof, PhaseTimings},
+};
 
 /// A job's number within this process; the order of acceptance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -132,7 +135,7 @@ pub struct Outcome {
 
 /// Where one partition is on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub enum Stage {
     /// For a synthesis thread.
     Waiting,
     /// In a synthesis thread.
@@ -155,6 +158,8 @@ pub(super) struct Partition {
     pub(super) attempt: u32,
     /// Why each failed attempt failed, and where.
     pub(super) failures: Vec<String>,
+    /// The device that proved it.
+    pub(super) proved_on: Option<usize>,
     /// The devices that failed on it; another one is better where there is another one.
     pub(super) tried: BTreeSet<usize>,
 }
@@ -198,6 +203,10 @@ pub(super) struct Job {
     /// When it will be cancelled, if nobody comes back before.
     pub(super) abandon_at: Option<Instant>,
     pub(super) timings: JobTimings,
+    /// The phases of the provers, summed over partitions.
+    pub(super) phases: PhaseTimings,
+    /// What it is about, as far as that was told.
+    pub(super) subject: Option<Subject>,
     /// Indexes of the devices that proved a partition.
     pub(super) devices: BTreeSet<usize>,
 }
@@ -228,13 +237,21 @@ impl Job {
 impl Partition {
     /// A partition that nothing was done for yet.
     pub(super) fn new() -> Self {
-        Self { stage: Stage::Waiting, proof: None, attempt: 0, failures: Vec::new(), tried: BTreeSet::new() }
+        Self {
+            stage: Stage::Waiting,
+            proof: None,
+            attempt: 0,
+            failures: Vec::new(),
+            proved_on: None,
+            tried: BTreeSet::new(),
+        }
     }
 
     /// Begins anew: whatever an earlier attempt still brings is dropped.
     pub(super) fn start_over(&mut self) {
         self.stage = Stage::Waiting;
         self.proof = None;
+        self.proved_on = None;
         self.attempt += 1;
     }
 }

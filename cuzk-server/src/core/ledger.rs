@@ -112,6 +112,11 @@ impl Ledger {
         self.slots.iter().map(|(run, slot)| (*run, slot))
     }
 
+    /// A slot.
+    pub fn get(&self, run: Run) -> Option<&Slot> {
+        self.slots.get(&run)
+    }
+
     /// A slot, to mark it as stalled.
     pub fn get_mut(&mut self, run: Run) -> Option<&mut Slot> {
         self.slots.get_mut(&run)

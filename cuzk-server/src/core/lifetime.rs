@@ -121,6 +121,7 @@ impl Core {
 
     /// Ends an unfinished job: the one place where jobs leave the table.
     pub(super) fn end(&mut self, key: JobKey, status: JobStatus, proof: Bytes, error: String, now: Instant) {
+        let last = self.last_snapshot(key, status, now);
         let Some(mut job) = self.jobs.remove(&key) else { return };
         self.order.remove(&(Reverse(job.priority), key));
         // Threads that work for it report in vain, and only then is their memory free. The rest is free now.
@@ -145,7 +146,7 @@ impl Core {
             devices: job.devices.iter().map(|d| self.devices[*d].spec.id.clone()).collect(),
         });
         self.metrics.finished(&outcome);
-        self.finished.insert(job.identity, outcome.clone(), now);
+        self.finished.insert(job.identity, outcome.clone(), last, now);
         self.effects.push(Effect::Ended { outcome, label: job.label });
         self.drop_params_if_free(job.circuit);
         self.forget_old(now);

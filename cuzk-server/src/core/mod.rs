@@ -12,6 +12,7 @@
 //! * [`devices`]: which of them get work
 //! * [`watchdog`]: how long a stage may take
 //! * `restore`: jobs that wait to be kept, and those that come back after a restart
+//! * [`view`]: what jobs look like to those who watch
 //! * `lifetime`: waiters, cancellation, time-outs, the end of a job
 
 mod admission;
@@ -34,6 +35,7 @@ mod schedule_tests;
 mod simulation;
 #[cfg(test)]
 mod tests;
+pub mod view;
 pub mod watchdog;
 
 use std::{

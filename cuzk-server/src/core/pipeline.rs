@@ -101,11 +101,13 @@ impl Core {
             return None;
         };
         job.timings.compute += timings.get(PhaseTimings::LOCK_HOLD);
+        timings.iter().for_each(|(phase, took)| job.phases.add(phase, took));
         let (result, reason, again) = match result {
             Ok(proof) => {
                 let done = &mut job.partitions[run.partition];
                 done.stage = Stage::Proved;
                 done.proof = Some(proof);
+                done.proved_on = Some(device);
                 job.devices.insert(device);
                 self.metrics.partition(device, PartitionResult::Proved);
                 let whole = job.whole_proof();

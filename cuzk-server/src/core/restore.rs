@@ -56,7 +56,7 @@ impl Core {
     pub fn restore_finished(&mut self, identity: Identity, outcome: Arc<Outcome>, ended: Instant, now: Instant) {
         self.restore_next_key(outcome.key.0 + 1);
         self.by_identity.insert(identity, outcome.key);
-        self.finished.insert(identity, outcome, ended);
+        self.finished.insert(identity, outcome, None, ended);
         self.forget_old(now);
     }
 }

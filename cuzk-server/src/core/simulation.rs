@@ -6,17 +6,18 @@ use std::{
 };
 
 use bytes::Bytes;
-use cuzk_synth::circuit::{CircuitId, SectorSize};
+use cuzk_synth::circuit::{CircuitId, CircuitKind, SectorSize};
 use proptest::prelude::*;
 
 use super::{
-    Core, Effect, Interest, Limits, NewJob, ProofFailure, ProofOrder, SynthesisFailure, TicketKind,
+    Core, CoreStatus, Effect, Interest, Limits, NewJob, ProofFailure, ProofOrder, SynthesisFailure, TicketKind,
     devices::DeviceSpec,
     finished::Retention,
-    job::{JobKey, JobStatus, Priority},
+    job::{JobKey, JobStatus, Priority, Stage},
     ledger::{Place, Run},
     params::ParamsState,
     tests::{device, identity, limits, size},
+    view::{JobFilter, JobSnapshot, JobState},
 };
 use crate::{
     memory::{Budget, Shares, Use},
@@ -326,6 +327,8 @@ impl World {
         let waiting: usize = Priority::ALL.into_iter().map(|p| self.core.waiting(p)).sum();
         assert_eq!(waiting, pending as usize);
 
+        self.views_agree(&status);
+
         let ledger = self.core.ledger();
         let (budget, work) = (ledger.budget(), SHARES.work);
         assert!(budget.used_for(Use::Witness) + budget.used_for(Use::Params) <= work, "no overrun: {budget:?}");
@@ -346,6 +349,31 @@ impl World {
                 waiters > 0 || job.runs_unattended() || job.abandon_at.is_some(),
                 "a job that nobody wants has an end"
             );
+        }
+    }
+
+    /// What watchers see is what is counted.
+    fn views_agree(&self, status: &CoreStatus) {
+        let all = self.core.list(&JobFilter { limit: usize::MAX, ..JobFilter::default() }, self.now);
+        let in_state = |state| all.iter().filter(|job| job.state == state).count();
+        let counted = |f: fn(&(CircuitKind, u32, u32)) -> u32| status.queues.iter().map(f).sum::<u32>() as usize;
+        assert_eq!(in_state(JobState::Queued), counted(|q| q.1));
+        assert_eq!(in_state(JobState::Running), counted(|q| q.2));
+        assert_eq!(all.len(), self.core.unfinished() + self.core.retained().0);
+        for listed in &all {
+            let alone = self.core.snapshot(listed.key, self.now).expect("what is listed is known");
+            assert_eq!(JobSnapshot { partitions: Vec::new(), ..alone.clone() }, *listed);
+            assert_eq!(listed.counts.total() as usize, alone.partitions.len());
+            match self.accepted[&listed.key].1 {
+                Some(status) => assert_eq!(listed.state, JobState::Ended(status)),
+                None => assert!(!listed.state.is_ended()),
+            }
+            for partition in alone.partitions.iter().filter(|_| !listed.state.is_ended()) {
+                let held = matches!(partition.stage, Stage::Synthesizing | Stage::Ready | Stage::Proving);
+                assert_eq!(partition.since.is_some(), held, "who works at it has its memory");
+                let on_device = matches!(partition.stage, Stage::Proving | Stage::Proved);
+                assert_eq!(partition.device.is_some(), on_device);
+            }
         }
     }
 

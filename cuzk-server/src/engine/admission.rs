@@ -17,6 +17,7 @@ use crate::{
         Interest, NewJob, Ticket, TicketKind,
         identity::{Identity, log_label},
         job::{JobKey, Priority},
+        view::Subject,
     },
     metrics::SubmissionResult,
     proving::{ProofRequest, Proving, Refusal},
@@ -91,6 +92,7 @@ fn take_or_attach<P: Proving>(
         };
         if ticket.kind == TicketKind::New {
             state.live.insert(ticket.key, Live::new(request.kind, Some(task)));
+            state.core.describe(ticket.key, subject(request));
         }
         let waiter = state.waiter(shared, &ticket, request.kind, interest);
         Ok::<_, EngineError>((ticket, waiter))
@@ -136,6 +138,11 @@ fn keep<P: Proving>(
         },
     });
     result.map_err(EngineError::NotKept)
+}
+
+/// What a request is about, for those who watch.
+pub(super) fn subject(request: &ProofRequest) -> Subject {
+    Subject { miner_id: request.miner_id, sector_number: request.sector_number }
 }
 
 /// Parses and checks, and looks whether the parameters are there: at submission, not after hours of waiting.

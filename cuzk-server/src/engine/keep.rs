@@ -13,7 +13,7 @@ use super::{
     shared::{Live, Shared},
 };
 use crate::{
-    core::job::JobKey,
+    core::{job::JobKey, view::Subject},
     proving::{ProofRequest, Proving},
     store::{JobStore, KeptJob, Recovered, StoreError, StoreErrorKind, StoreEvent, StoreStatus, Unfinished},
 };
@@ -132,7 +132,8 @@ pub(super) fn reread<P: Proving>(shared: &Arc<Shared<P>>, jobs: Vec<JobKey>) {
         }
         let task = read_again(shared, key);
         shared.with(|state, now| match task {
-            Ok(task) => {
+            Ok((task, subject)) => {
+                state.core.describe(key, subject);
                 if let Some(live) = state.live.get_mut(&key) {
                     live.task = Some(Arc::new(task));
                     state.core.release(key, now);
@@ -144,10 +145,11 @@ pub(super) fn reread<P: Proving>(shared: &Arc<Shared<P>>, jobs: Vec<JobKey>) {
     log::resumed(count, begun.elapsed());
 }
 
-fn read_again<P: Proving>(shared: &Arc<Shared<P>>, key: JobKey) -> Result<P::Task, String> {
+fn read_again<P: Proving>(shared: &Arc<Shared<P>>, key: JobKey) -> Result<(P::Task, Subject), String> {
     let keeper = shared.keeper.as_ref().ok_or("there is no store")?;
     let request = keeper.store.request(key).map_err(|error| error.to_string())?;
-    admission::check(shared, &request).map_err(|error| error.to_string())
+    let task = admission::check(shared, &request).map_err(|error| error.to_string())?;
+    Ok((task, admission::subject(&request)))
 }
 
 /// The ids that a store's jobs have.

@@ -6,6 +6,8 @@
 //! * `waiter`: a client that waits
 //! * `keep`: jobs that outlive the process, in a [`JobStore`]
 //! * `ids`: job ids as clients see them
+//! * [`view`], `watching`: what people see of it, once or over and over
+//! * `incidents`: what went wrong lately
 //! * `facts`: what the devices and files looked like a moment ago
 //!
 //! Proofs, parsing and loading never run under the lock, so every call here that is not documented to wait answers in
@@ -15,16 +17,20 @@ mod admission;
 mod error;
 mod facts;
 mod ids;
+mod incidents;
 mod keep;
 mod log;
 mod panics;
+mod revision;
 mod shared;
 mod status;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
+pub mod view;
 mod waiter;
+mod watching;
 mod workers;
 
 use std::{
@@ -36,6 +42,7 @@ use cuzk_synth::circuit::CircuitId;
 pub use error::EngineError;
 pub use status::{DeviceStatus, EngineStatus};
 use tokio::sync::{Semaphore, oneshot, watch};
+pub use watching::{EngineWatch, JobWatch, PICTURE_AT_LEAST_EVERY, PICTURE_EVERY};
 
 use crate::{
     config::EngineConfig,
@@ -229,7 +236,7 @@ impl<P: Proving> Engine<P> {
     /// A picture of the engine, from memory.
     pub fn status(&self) -> EngineStatus {
         let shared = &self.handle.shared;
-        let (core, params) = shared.with(|state, now| {
+        let (core, params) = shared.read(|state, now| {
             let loads = state.loads.iter().map(|(circuit, load)| (*circuit, load.percent()));
             let hot = state.params.iter().filter(|(_, params)| shared.proving.is_hot(params));
             let facts = ParamsFacts { loads: loads.collect(), hot: hot.map(|(circuit, _)| *circuit).collect() };
@@ -247,7 +254,7 @@ impl<P: Proving> Engine<P> {
     pub fn metrics_text(&self) -> String {
         let shared = &self.handle.shared;
         let uptime = shared.started_at.elapsed();
-        let mut text = shared.with(|state, now| metrics::render(&state.core, &state.core.status(now), uptime));
+        let mut text = shared.read(|state, now| metrics::render(&state.core, &state.core.status(now), uptime));
         if let Some(keeper) = &shared.keeper {
             text += &metrics::render_store(&keeper.status());
         }
@@ -325,6 +332,7 @@ impl<P: Proving> Engine<P> {
             }
             changes
         });
+        self.handle.shared.revision.bump();
     }
 
     /// Follows the announcements.

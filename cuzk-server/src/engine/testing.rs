@@ -204,6 +204,7 @@ impl Proving for Fake {
 
     fn devices(&self) -> Vec<DeviceInfo> {
         let info = |n: usize| DeviceInfo {
+            pci: format!("0000:{n:02x}:00.0"),
             id: format!("dev-{n}"),
             ordinal: n as u32,
             name: "fake".to_owned(),
@@ -231,6 +232,7 @@ impl Proving for Fake {
             }
             attempt.go_on()?;
         }
+        attempt.progress().enter(PhaseTimings::LOCK_HOLD);
         if task.says("hold-prove") {
             self.prove.pass();
         }

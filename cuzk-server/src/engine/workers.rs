@@ -10,13 +10,14 @@ use super::{
     facts::Facts,
     log,
     panics::caught,
+    revision::Revision,
     shared::{Chore, Shared, State},
     since,
 };
 use crate::{
     config::EngineConfig,
     core::{ProofFailure, ProofOrder, SynthesisFailure, devices::DeviceSpec, ledger::Run},
-    proving::{Attempt, PartitionProof, PhaseTimings, Proving, ProvingError},
+    proving::{Attempt, PartitionProof, PhaseTimings, Progress, Proving, ProvingError},
 };
 
 /// How often devices and files are looked at.
@@ -66,7 +67,7 @@ fn refresh_facts<P: Proving>(shared: &Shared<P>, stopped: &mpsc::Receiver<()>) {
 }
 
 fn synthesize_all<P: Proving>(shared: &Arc<Shared<P>>) {
-    while let Some((run, task, attempt)) = shared.next_work(take_synthesis) {
+    while let Some((run, task, attempt)) = shared.next_work(|state, now| take_synthesis(state, now, &shared.revision)) {
         let begun = Instant::now();
         let result = caught("synthesis", || shared.proving.synthesize(&task, run.partition, &attempt));
         let took = since(begun);
@@ -96,19 +97,25 @@ fn synthesize_all<P: Proving>(shared: &Arc<Shared<P>>) {
     }
 }
 
-fn take_synthesis<P: Proving>(state: &mut State<P>, now: Instant) -> Option<(Run, Arc<P::Task>, Arc<Attempt>)> {
+fn take_synthesis<P: Proving>(
+    state: &mut State<P>,
+    now: Instant,
+    revision: &Revision,
+) -> Option<(Run, Arc<P::Task>, Arc<Attempt>)> {
     let run = state.core.poll_synthesis(now)?;
     let Some(task) = state.live.get(&run.job).and_then(|live| live.task.clone()) else {
         let failure = SynthesisFailure::Input("internal error: the job has no task".to_owned());
         state.core.handle_synthesized(run, Err(failure), Duration::ZERO, now);
         return None;
     };
-    Some((run, task, begin(state, run, false)))
+    Some((run, task, begin(state, run, false, revision)))
 }
 
 /// Notes that somebody works at a partition.
-fn begin<P: Proving>(state: &mut State<P>, run: Run, urgent: bool) -> Arc<Attempt> {
-    let attempt = Arc::new(Attempt::new(urgent));
+fn begin<P: Proving>(state: &mut State<P>, run: Run, urgent: bool, revision: &Revision) -> Arc<Attempt> {
+    let revision = revision.clone();
+    let progress = Progress::watched(move || revision.bump());
+    let attempt = Arc::new(Attempt::watched(urgent, progress));
     state.running.insert(run, attempt.clone());
     attempt
 }
@@ -123,7 +130,7 @@ struct ProofWork<P: Proving> {
 }
 
 fn prove_all<P: Proving>(shared: &Arc<Shared<P>>, device: usize) {
-    while let Some(work) = shared.next_work(|state, now| take_proof(state, device, now)) {
+    while let Some(work) = shared.next_work(|state, now| take_proof(state, device, now, &shared.revision)) {
         let ProofWork { order, task, params, assignment, attempt } = work;
         let mut timings = PhaseTimings::default();
         let result = caught("the prover", || shared.proving.prove(device, &params, assignment, &attempt));
@@ -135,6 +142,7 @@ fn prove_all<P: Proving>(shared: &Arc<Shared<P>>, device: usize) {
             Ok(Err(ProvingError::Stopped)) => Err(ProofFailure::Stopped),
             Ok(Ok(proved)) => {
                 timings = proved.timings;
+                attempt.progress().enter("verify");
                 let begun = Instant::now();
                 let verified = verify_partition(shared, order.run, &task, &params, &proved.proof);
                 timings.add("verify", since(begun));
@@ -157,7 +165,12 @@ fn prove_all<P: Proving>(shared: &Arc<Shared<P>>, device: usize) {
     }
 }
 
-fn take_proof<P: Proving>(state: &mut State<P>, device: usize, now: Instant) -> Option<ProofWork<P>> {
+fn take_proof<P: Proving>(
+    state: &mut State<P>,
+    device: usize,
+    now: Instant,
+    revision: &Revision,
+) -> Option<ProofWork<P>> {
     let order = state.core.poll_proof(device, now)?;
     let task = state.live.get(&order.run.job).and_then(|live| live.task.clone());
     let params = state.params.get(&order.circuit).cloned();
@@ -167,7 +180,7 @@ fn take_proof<P: Proving>(state: &mut State<P>, device: usize, now: Instant) -> 
         state.core.handle_proved(order, device, Err(failure), &PhaseTimings::default(), now);
         return None;
     };
-    let attempt = begin(state, order.run, order.urgent);
+    let attempt = begin(state, order.run, order.urgent, revision);
     Some(ProofWork { order, task, params, assignment, attempt })
 }
 

@@ -92,6 +92,8 @@ pub(super) fn status(status: EngineStatus) -> GetStatusResponse {
         vram_free_bytes: device.info.memory_free_bytes,
         current_job_id: device.job_id,
         current_proof_kind: device.kind.map(kind_name).unwrap_or_default(),
+        pci_address: device.info.pci,
+        ..GpuStatus::default()
     });
     let hot = status.hot;
     let loaded_srs = status.params.into_iter().map(|(circuit, size_bytes, ref_count)| SrsStatus {
@@ -99,6 +101,7 @@ pub(super) fn status(status: EngineStatus) -> GetStatusResponse {
         tier: if hot.contains(&circuit) { srs_status::Tier::Hot } else { srs_status::Tier::Warm }.into(),
         size_bytes,
         ref_count,
+        ..SrsStatus::default()
     });
     let queues = status.queues.into_iter().map(|(kind, pending, in_progress)| QueueStatus {
         proof_kind: kind_name(kind),
@@ -122,6 +125,7 @@ pub(super) fn status(status: EngineStatus) -> GetStatusResponse {
         .to_owned(),
         warnings: status.warnings,
         provable_circuits: status.provable_circuits.iter().map(CircuitId::to_string).collect(),
+        ..GetStatusResponse::default()
     }
 }
 
@@ -130,7 +134,7 @@ pub(super) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
-fn kind(number: i32) -> Result<CircuitKind, Refusal> {
+pub(super) fn kind(number: i32) -> Result<CircuitKind, Refusal> {
     match ProofKind::try_from(number) {
         Ok(ProofKind::PorepSealCommit) => Ok(CircuitKind::Porep),
         Ok(ProofKind::SnapDealsUpdate) => Ok(CircuitKind::Snap),
@@ -154,13 +158,16 @@ fn priority(number: i32) -> Result<Option<Priority>, Refusal> {
 
 /// The wire enum's own name.
 fn kind_name(kind: CircuitKind) -> String {
-    let wire = match kind {
+    wire_kind(kind).as_str_name().to_owned()
+}
+
+pub(super) fn wire_kind(kind: CircuitKind) -> ProofKind {
+    match kind {
         CircuitKind::Porep => ProofKind::PorepSealCommit,
         CircuitKind::Snap => ProofKind::SnapDealsUpdate,
         CircuitKind::WindowPost => ProofKind::WindowPostPartition,
         CircuitKind::WinningPost => ProofKind::WinningPost,
-    };
-    wire.as_str_name().to_owned()
+    }
 }
 
 #[cfg(test)]

@@ -4,12 +4,20 @@ use std::time::Duration;
 
 use cuzk_proto::v1::{
     AwaitProofRequest, AwaitProofResponse, CancelProofRequest, CancelProofResponse, EvictSrsRequest, EvictSrsResponse,
-    GetMetricsRequest, GetMetricsResponse, GetStatusRequest, GetStatusResponse, PreloadSrsRequest, PreloadSrsResponse,
-    ProveRequest, ProveResponse, SubmitProofRequest, SubmitProofResponse, proving_engine_server::ProvingEngine,
+    GetJobRequest, GetMetricsRequest, GetMetricsResponse, GetStatusRequest, GetStatusResponse, Job, ListJobsRequest,
+    ListJobsResponse, PreloadSrsRequest, PreloadSrsResponse, ProveRequest, ProveResponse, SubmitProofRequest,
+    SubmitProofResponse, WatchJobRequest, WatchStatusRequest, WatchStatusResponse,
+    proving_engine_server::ProvingEngine,
 };
 use tonic::{Request, Response, Status};
 
-use super::{convert, error, gate::Subject, receive::Received};
+use super::{
+    convert, error,
+    gate::Subject,
+    receive::Received,
+    streams::{self, Pictures},
+    views,
+};
 use crate::{
     core::Interest,
     engine::{Engine, EngineError},
@@ -69,7 +77,7 @@ impl<P: Proving> ProvingEngine for Service<P> {
     }
 
     async fn get_status(&self, _: Request<GetStatusRequest>) -> Answer<GetStatusResponse> {
-        Ok(Response::new(convert::status(self.engine.status())))
+        Ok(Response::new(views::status(self.engine.view())))
     }
 
     async fn get_metrics(&self, _: Request<GetMetricsRequest>) -> Answer<GetMetricsResponse> {
@@ -95,6 +103,31 @@ impl<P: Proving> ProvingEngine for Service<P> {
             freed_bytes: evicted.freed_bytes,
             in_use: evicted.in_use,
         }))
+    }
+
+    async fn list_jobs(&self, request: Request<ListJobsRequest>) -> Answer<ListJobsResponse> {
+        let request = request.into_inner();
+        let found = self.engine.jobs(&views::filter(&request).map_err(refused)?);
+        Ok(Response::new(views::jobs(found, views::limit(request.limit))))
+    }
+
+    async fn get_job(&self, request: Request<GetJobRequest>) -> Answer<Job> {
+        let job = self.engine.job(&request.into_inner().job_id).map_err(failed)?;
+        Ok(Response::new(views::job(job)))
+    }
+
+    type WatchJobStream = Pictures<Job>;
+
+    async fn watch_job(&self, request: Request<WatchJobRequest>) -> Answer<Pictures<Job>> {
+        let watch = self.engine.watch_job(&request.into_inner().job_id).map_err(failed)?;
+        Ok(Response::new(streams::of_job(watch)))
+    }
+
+    type WatchStatusStream = Pictures<WatchStatusResponse>;
+
+    async fn watch_status(&self, request: Request<WatchStatusRequest>) -> Answer<Pictures<WatchStatusResponse>> {
+        let jobs = request.into_inner().jobs.min(views::MOST) as usize;
+        Ok(Response::new(streams::of_engine(self.engine.clone(), self.engine.watch(), jobs)))
     }
 }
 

@@ -34,24 +34,24 @@ use crate::{
 };
 
 /// A server on a TCP and a unix socket.
-struct Server {
-    fake: Arc<Fake>,
-    engine: Engine<Fake>,
+pub(super) struct Server {
+    pub(super) fake: Arc<Fake>,
+    pub(super) engine: Engine<Fake>,
     address: String,
     socket: PathBuf,
     stop: Option<oneshot::Sender<()>>,
-    served: JoinHandle<Result<DrainReport, ServeError>>,
+    pub(super) served: JoinHandle<Result<DrainReport, ServeError>>,
     _directory: tempfile::TempDir,
 }
 
-type Client = ProvingEngineClient<Channel>;
+pub(super) type Client = ProvingEngineClient<Channel>;
 
 impl Server {
-    async fn start() -> Self {
+    pub(super) async fn start() -> Self {
         Self::start_with(EngineConfig::default(), ServeOptions::default()).await
     }
 
-    async fn start_with(config: EngineConfig, options: ServeOptions) -> Self {
+    pub(super) async fn start_with(config: EngineConfig, options: ServeOptions) -> Self {
         let fake = Fake::new(1);
         let engine = Engine::start(config, fake.clone());
         let directory = tempfile::tempdir().unwrap();
@@ -69,7 +69,7 @@ impl Server {
         Endpoint::new(self.address.clone()).unwrap().connect().await.unwrap()
     }
 
-    async fn client(&self) -> Client {
+    pub(super) async fn client(&self) -> Client {
         ProvingEngineClient::new(self.channel().await).max_decoding_message_size(256 << 20)
     }
 
@@ -83,12 +83,12 @@ impl Server {
         ProvingEngineClient::new(endpoint.connect_with_connector(connect).await.unwrap())
     }
 
-    fn begin_stop(&mut self) {
+    pub(super) fn begin_stop(&mut self) {
         self.stop.take().expect("once").send(()).expect("it serves");
     }
 }
 
-fn submit(request_id: &str, words: &str) -> SubmitProofRequest {
+pub(super) fn submit(request_id: &str, words: &str) -> SubmitProofRequest {
     SubmitProofRequest {
         request_id: request_id.to_owned(),
         proof_kind: ProofKind::PorepSealCommit.into(),

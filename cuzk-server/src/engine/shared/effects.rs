@@ -3,6 +3,7 @@
 use std::{
     sync::{Arc, mpsc},
     thread,
+    time::Instant,
 };
 
 use cuzk_synth::circuit::CircuitId;
@@ -10,7 +11,7 @@ use cuzk_synth::circuit::CircuitId;
 use super::{Chore, Live, Shared, State};
 use crate::{
     core::Effect,
-    engine::{log, panics::caught},
+    engine::{incidents::Noted, log, panics::caught},
     proving::{Load, ParamsSize, Proving},
     store::StoreEvent,
 };
@@ -30,6 +31,7 @@ impl<P: Proving> Shared<P> {
     pub(super) fn apply_effects(self: &Arc<Self>, state: &mut State<P>) -> Vec<After<P>> {
         let mut after = Vec::new();
         for effect in state.core.take_effects() {
+            state.incidents.note(&effect, &state.core, Instant::now());
             self.apply(effect, state, &mut after);
         }
         let unfinished = state.core.unfinished();
@@ -162,6 +164,10 @@ impl<P: Proving> Shared<P> {
         }
         self.with(|state, now| {
             state.loads.remove(&circuit);
+            if let Err(reason) = &result {
+                let text = format!("the parameters of {circuit} were not loaded: {reason}");
+                state.incidents.push(Noted { at: now, job: None, device: None, text });
+            }
             let outcome = result.map(|(params, size)| {
                 state.params.insert(circuit, Arc::new(params));
                 size

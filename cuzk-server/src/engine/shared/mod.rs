@@ -11,7 +11,10 @@ use std::{
 use cuzk_synth::circuit::{CircuitId, CircuitKind};
 use tokio::sync::{oneshot, watch};
 
-use super::{Lifecycle, facts::Facts, ids::JobIds, keep::Keeper, unix_millis, waiter::Waiter};
+use super::{
+    Lifecycle, facts::Facts, ids::JobIds, incidents::Incidents, keep::Keeper, revision::Revision, unix_millis,
+    waiter::Waiter,
+};
 use crate::{
     config::EngineConfig,
     core::{
@@ -35,6 +38,8 @@ pub(super) struct Shared<P: Proving> {
     pub(super) lifecycle: watch::Sender<Lifecycle>,
     /// The number of unfinished jobs.
     pub(super) unfinished: watch::Sender<usize>,
+    /// What those who watch follow.
+    pub(super) revision: Revision,
     /// Device ids by index, fixed at the start.
     pub(super) device_ids: Vec<String>,
     state: Mutex<State<P>>,
@@ -62,6 +67,8 @@ pub(super) struct State<P: Proving> {
     pub(super) loads: HashMap<CircuitId, Arc<Load>>,
     /// Who asked for parameters ahead of any job.
     pub(super) preloads: HashMap<CircuitId, Vec<oneshot::Sender<Result<Duration, String>>>>,
+    /// What went wrong lately.
+    pub(super) incidents: Incidents,
     /// Jobs that end from now on end for this life only: the store keeps them as unfinished.
     pub(super) suspending: bool,
     /// Threads end when they see it.
@@ -122,6 +129,7 @@ impl<P: Proving> Shared<P> {
             running: HashMap::new(),
             loads: HashMap::new(),
             preloads: HashMap::new(),
+            incidents: Incidents::default(),
             suspending: false,
             stopping: false,
         };
@@ -135,6 +143,7 @@ impl<P: Proving> Shared<P> {
             started_at: Instant::now(),
             lifecycle: watch::Sender::new(Lifecycle::Serving),
             unfinished: watch::Sender::new(0),
+            revision: Revision::new(),
             device_ids,
             state: Mutex::new(state),
             changed: Condvar::new(),
@@ -151,8 +160,14 @@ impl<P: Proving> Shared<P> {
             (result, self.apply_effects(&mut state))
         };
         self.changed.notify_all();
+        self.revision.bump();
         self.finish(after);
         result
+    }
+
+    /// Looks at the state. Nobody is told, for nothing changes.
+    pub(super) fn read<R>(&self, look: impl FnOnce(&State<P>, Instant) -> R) -> R {
+        look(&self.lock(), Instant::now())
     }
 
     /// Asks for work until there is some; `None` when the engine stops.
@@ -172,6 +187,7 @@ impl<P: Proving> Shared<P> {
                 continue;
             }
             drop(state);
+            self.revision.bump();
             self.finish(after);
             if work.is_some() {
                 return work;
@@ -202,6 +218,7 @@ impl<P: Proving> Shared<P> {
             if !after.is_empty() {
                 drop(state);
                 self.changed.notify_all();
+                self.revision.bump();
                 self.finish(after);
                 state = self.lock();
                 continue;
@@ -243,6 +260,7 @@ impl<P: Proving> Shared<P> {
 
     pub(super) fn set_facts(&self, facts: Facts) {
         *self.facts.lock().unwrap_or_else(PoisonError::into_inner) = facts;
+        self.revision.bump();
     }
 
     /// The device's id, if there is only one.
