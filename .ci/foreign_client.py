@@ -1,4 +1,4 @@
-"""Starts the daemon and drives it through Python's own gRPC, over TCP and over a unix socket."""
+"""Starts the daemon and drives it through Python's own gRPC, over TCP, TLS with a token, and a unix socket."""
 
 import json
 import os
@@ -46,14 +46,43 @@ def params():
     return folder
 
 
-def connect(address):
+def certificates(folder):
+    """An authority, and a certificate for this machine that it signed, as PEM files."""
+
+    def openssl(*arguments):
+        subprocess.run(["openssl", *arguments], check=True, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    openssl("req", "-x509", *curve, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=test authority", "-days", "1")
+    openssl("req", *curve, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=server")
+    pathlib.Path(folder, "names").write_text("subjectAltName=IP:127.0.0.1,DNS:localhost\n")
+    sign = ["-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-extfile", "names", "-days", "1"]
+    openssl("x509", "-req", "-in", "server.csr", "-out", "server.pem", *sign)
+    os.chmod(f"{folder}/server.key", 0o600)
+
+
+def token(folder):
+    """A token of scope submit, whose line goes to the daemon's file."""
+    made = subprocess.run(
+        [DAEMON, "token", "new", "--name", "python", "--scope", "submit,read"], check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+    file = pathlib.Path(folder, "tokens")
+    file.write_text(made[1] + "\n")
+    file.chmod(0o600)
+    return made[3]
+
+
+def connect(address, root=None):
     # Over a unix socket Python sends the path as authority, which HTTP/2 forbids and the server rejects.
     options = [
         ("grpc.max_send_message_length", LIMIT),
         ("grpc.max_receive_message_length", LIMIT),
         ("grpc.default_authority", "localhost"),
     ]
-    channel = grpc.insecure_channel(address, options)
+    if root is None:
+        channel = grpc.insecure_channel(address, options)
+    else:
+        channel = grpc.secure_channel(address, grpc.ssl_channel_credentials(root_certificates=root), options)
     grpc.channel_ready_future(channel).result(timeout=60)
     return channel
 
@@ -69,15 +98,76 @@ def main():
             # A store of its own: the user's may hold the proof from an earlier run, and would answer at once.
             f'[store]\npath = "{folder}/store"\n'
         )
-        daemon = subprocess.Popen([DAEMON, "serve", "--config", config])
-        try:
-            check(pb, rpc, f"127.0.0.1:{port}", f"unix://{sock}")
-            daemon.send_signal(signal.SIGTERM)
-            assert daemon.wait(timeout=60) == 0, "the daemon did not end well"
-            assert not os.path.exists(sock), "the socket is left behind"
-        finally:
-            daemon.kill()
-    print("foreign client: 1 sector proven over TCP, replayed over a unix socket, bad input refused")
+        tcp, unix = f"127.0.0.1:{port}", f"unix://{sock}"
+
+        def plain():
+            check(pb, rpc, tcp, unix)
+            for address in (tcp, unix):
+                assert node(address) == "OK", address
+
+        run(config, sock, plain)
+
+        certificates(folder)
+        secret = token(folder)
+        config.write_text(
+            config.read_text()
+            + f'[tls]\ncert = "{folder}/server.pem"\nkey = "{folder}/server.key"\n[auth]\ntokens = "{folder}/tokens"\n'
+        )
+        authority = pathlib.Path(folder, "ca.pem")
+
+        def secure():
+            check_secure(pb, rpc, tcp, authority, secret)
+            assert node(tcp, authority, secret) == "OK"
+            assert node(tcp, authority) == node(tcp, authority, secret + "0") == "UNAUTHENTICATED"
+            assert node(tcp) == "UNAVAILABLE", "plain text to a port that speaks TLS"
+            assert node(unix) == "OK", "a unix socket is guarded by its permissions"
+
+        run(config, sock, secure)
+    print("foreign client: 1 sector proven over TCP, replayed over a unix socket, bad input refused; TLS and tokens hold")
+
+
+def run(config, sock, body):
+    """Runs a daemon, and `body` beside it."""
+    daemon = subprocess.Popen([DAEMON, "serve", "--config", config])
+    try:
+        body()
+        daemon.send_signal(signal.SIGTERM)
+        assert daemon.wait(timeout=60) == 0, "the daemon did not end well"
+        assert not os.path.exists(sock), "the socket is left behind"
+    finally:
+        daemon.kill()
+
+
+def node(address, authority=None, secret=""):
+    """What Node's client is told."""
+    words = ["node", ROOT / ".ci/foreign_client.mjs", address, *([authority] if authority else [])]
+    environment = {**os.environ, "TOKEN": secret}
+    told = subprocess.run(words, env=environment, check=True, capture_output=True, text=True, timeout=60)
+    return told.stdout.strip()
+
+
+def check_secure(pb, rpc, address, authority, secret):
+    stub = rpc.ProvingEngineStub(connect(address, authority.read_bytes()))
+
+    def with_token(text):
+        return [("authorization", f"Bearer {text}")]
+
+    status = stub.GetStatus(pb.GetStatusRequest(), timeout=5, metadata=with_token(secret))
+    assert status.uptime_seconds < 600, status
+    unauthenticated, denied = grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED
+    refused(unauthenticated, lambda: stub.GetStatus(pb.GetStatusRequest(), timeout=5))
+    refused(unauthenticated, lambda: stub.GetStatus(pb.GetStatusRequest(), timeout=5, metadata=with_token(secret + "0")))
+    evict = pb.EvictSrsRequest(circuit_id="porep-2k")
+    refused(denied, lambda: stub.EvictSRS(evict, timeout=5, metadata=with_token(secret)))
+
+
+def refused(code, call):
+    try:
+        call()
+    except grpc.RpcError as error:
+        assert error.code() == code, error
+        return
+    raise AssertionError(f"accepted, where {code} was due")
 
 
 def check(pb, rpc, tcp, unix):

@@ -1,22 +1,34 @@
-//! A connection to a running daemon, over TCP or a unix socket, and its errors in the operator's words.
+//! A connection to a running daemon, over TCP, TLS or a unix socket, and its errors in the operator's words.
 
-use std::{error::Error, io, path::PathBuf, time::Duration};
+use std::{
+    error::Error,
+    fs, io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use cuzk_proto::v1::proving_engine_client::ProvingEngineClient;
 use hyper_util::rt::TokioIo;
 use tokio::net::UnixStream;
 use tonic::{
-    Code, Status,
-    transport::{self, Channel, Endpoint, Uri},
+    Code, Request, Status,
+    metadata::{Ascii, MetadataValue},
+    service::{Interceptor, interceptor::InterceptedService},
+    transport::{self, Certificate, Channel, ClientTlsConfig, Endpoint, Identity, Uri},
 };
 
 use crate::{
+    cli::ClientArgs,
     exit::{Exit, Failure},
     listen::Target,
 };
 
 /// The service's client, with message limits that fit the largest C1 outputs.
-pub type Client = ProvingEngineClient<Channel>;
+pub type Client = ProvingEngineClient<InterceptedService<Channel, Bearer>>;
+
+/// Adds the token, if there is one, to each call.
+#[derive(Clone, Default)]
+pub struct Bearer(Option<MetadataValue<Ascii>>);
 
 /// The largest message sent or taken, in bytes, as for all clients of the protocol.
 pub const MAX_MESSAGE: usize = 256 << 20;
@@ -24,14 +36,92 @@ pub const MAX_MESSAGE: usize = 256 << 20;
 /// How long a call may take that a daemon answers from memory.
 pub const QUICK: Duration = Duration::from_secs(5);
 
-/// Connects, or says why nobody is there.
+/// Connects as the command line says, or says why nobody is there.
+///
+/// # Errors
+/// If a file that is named cannot be used, if nobody is at the address, or if one side refuses the other's certificate.
+pub async fn open(args: &ClientArgs) -> Result<Client, Failure> {
+    let bearer = match &args.token_file {
+        None => Bearer::default(),
+        Some(path) => Bearer(Some(read_token(path)?)),
+    };
+    if bearer.0.is_some() && matches!(&args.addr, Target::Tcp(authority) if !is_loopback(authority)) {
+        let text = format!("not sending a token to {} in plain text, where others can read it", args.addr);
+        return Err(Failure::new(Exit::Usage, text).with_hint("write the address as https://host:port"));
+    }
+    let tls = match &args.addr {
+        Target::Tls(_) => Some(tls_config(args)?),
+        Target::Tcp(_) | Target::Unix(_) => None,
+    };
+    connect_as(&args.addr, tls, bearer).await
+}
+
+/// Connects without token and certificates, or says why nobody is there.
 pub async fn connect(target: &Target) -> Result<Client, Failure> {
+    connect_as(target, None, Bearer::default()).await
+}
+
+async fn connect_as(target: &Target, tls: Option<ClientTlsConfig>, bearer: Bearer) -> Result<Client, Failure> {
     let channel = match target {
         Target::Tcp(authority) => connect_tcp(authority).await,
+        Target::Tls(authority) => connect_tls(authority, tls.unwrap_or_default()).await,
         Target::Unix(path) => connect_unix(path.clone()).await,
     };
     let channel = channel.map_err(|error| unreachable(target, &error))?;
-    Ok(Client::new(channel).max_decoding_message_size(MAX_MESSAGE).max_encoding_message_size(MAX_MESSAGE))
+    let client = Client::new(InterceptedService::new(channel, bearer));
+    Ok(client.max_decoding_message_size(MAX_MESSAGE).max_encoding_message_size(MAX_MESSAGE))
+}
+
+impl Interceptor for Bearer {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        if let Some(token) = &self.0 {
+            request.metadata_mut().insert("authorization", token.clone());
+        }
+        Ok(request)
+    }
+}
+
+/// The token is no one's to see.
+impl std::fmt::Debug for Bearer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_some() { "Bearer(…)" } else { "Bearer(none)" })
+    }
+}
+
+fn read_token(path: &Path) -> Result<MetadataValue<Ascii>, Failure> {
+    let text = fs::read_to_string(path).map_err(|e| Failure::io("read the token file", path, e))?;
+    let unusable = || {
+        let text = format!("{} does not hold one token and nothing else", path.display());
+        Failure::new(Exit::Usage, text).with_hint("put there what `cuzk-daemon token new` printed as the token")
+    };
+    let token = text.trim();
+    if token.is_empty() || token.contains(char::is_whitespace) {
+        return Err(unusable());
+    }
+    let mut value: MetadataValue<Ascii> = format!("Bearer {token}").parse().map_err(|_| unusable())?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+fn tls_config(args: &ClientArgs) -> Result<ClientTlsConfig, Failure> {
+    let read = |path: &PathBuf| fs::read(path).map_err(|e| Failure::io("read", path, e));
+    let Some(ca) = &args.tls_ca else {
+        let text = format!("{} needs to know who may sign the daemon's certificate", args.addr);
+        let hint = "name the authority's certificate with --tls-ca; for one that the whole world trusts, the system's \
+                    bundle (/etc/ssl/certs/ca-certificates.crt)";
+        return Err(Failure::new(Exit::Usage, text).with_hint(hint));
+    };
+    let config = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(read(ca)?));
+    Ok(match (&args.tls_cert, &args.tls_key) {
+        (Some(cert), Some(key)) => config.identity(Identity::from_pem(read(cert)?, read(key)?)),
+        _ => config,
+    })
+}
+
+fn is_loopback(authority: &str) -> bool {
+    let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || bare.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback())
 }
 
 /// An error answer to a call, in the operator's words.
@@ -48,8 +138,10 @@ pub fn refused(doing: &str, target: &Target, status: &Status) -> Failure {
     }
     let exit = Exit::of_code(status.code());
     let failure = Failure::new(exit, format!("cannot {doing}: {}", one_line(status.message())));
-    match exit {
-        Exit::TryLater => failure.with_hint("the daemon may accept it later"),
+    match (status.code(), exit) {
+        (Code::Unauthenticated, _) => failure.with_hint("name the file that holds your token with --token-file"),
+        (Code::PermissionDenied, _) => failure.with_hint("ask the operator for a token with that scope"),
+        (_, Exit::TryLater) => failure.with_hint("the daemon may accept it later"),
         _ => failure,
     }
 }
@@ -67,6 +159,10 @@ async fn connect_tcp(authority: &str) -> Result<Channel, transport::Error> {
     configure(Endpoint::from_shared(format!("http://{authority}"))?).connect().await
 }
 
+async fn connect_tls(authority: &str, tls: ClientTlsConfig) -> Result<Channel, transport::Error> {
+    configure(Endpoint::from_shared(format!("https://{authority}"))?).tls_config(tls)?.connect().await
+}
+
 async fn connect_unix(path: PathBuf) -> Result<Channel, transport::Error> {
     // The URI gives the authority that is sent: "localhost", since a path is not legal there.
     let endpoint = configure(Endpoint::from_static("http://localhost"));
@@ -82,8 +178,12 @@ fn configure(endpoint: Endpoint) -> Endpoint {
 }
 
 fn unreachable(target: &Target, error: &(dyn Error + 'static)) -> Failure {
+    if let Some(fault) = tls_cause(error) {
+        let text = format!("no secure connection to {target}: {}", one_line(&fault.to_string()));
+        return Failure::new(Exit::Unreachable, text).with_hint(tls_hint(fault));
+    }
     let hint = match (io_cause(error).map(io::Error::kind), target) {
-        (Some(io::ErrorKind::ConnectionRefused), Target::Tcp(_)) => {
+        (Some(io::ErrorKind::ConnectionRefused), Target::Tcp(_) | Target::Tls(_)) => {
             "nothing listens there: is the daemon running, and is daemon.listen this address?"
         }
         (Some(io::ErrorKind::ConnectionRefused), Target::Unix(_)) => {
@@ -95,10 +195,42 @@ fn unreachable(target: &Target, error: &(dyn Error + 'static)) -> Failure {
         (Some(io::ErrorKind::PermissionDenied), Target::Unix(_)) => {
             "this user may not connect: see daemon.socket_mode and the socket's group"
         }
-        _ => "is the daemon running, and does it speak gRPC at this address?",
+        (_, Target::Tls(_)) => {
+            "does it speak TLS there? If its configuration has no [tls] cert, write http://; if it has client_ca, show a \
+             certificate with --tls-cert and --tls-key"
+        }
+        (_, Target::Tcp(_)) => {
+            "is the daemon running, and does it speak gRPC at this address? If its configuration has [tls] cert, write \
+             https://"
+        }
+        (_, Target::Unix(_)) => "is the daemon running, and does it speak gRPC at this address?",
     };
     let text = format!("no daemon at {target}: {}", one_line(&root_cause(error)));
     Failure::new(Exit::Unreachable, text).with_hint(hint)
+}
+
+/// What to do about a TLS connection that one side refused.
+fn tls_hint(fault: &rustls::Error) -> &'static str {
+    use rustls::{AlertDescription as Alert, CertificateError as Bad, Error};
+    match fault {
+        Error::InvalidCertificate(Bad::Expired | Bad::ExpiredContext { .. }) => {
+            "the daemon's certificate has expired: its operator must renew it"
+        }
+        Error::InvalidCertificate(Bad::NotValidForName | Bad::NotValidForNameContext { .. }) => {
+            "the certificate is for another host: write the host that it names in --addr"
+        }
+        Error::InvalidCertificate(Bad::UnknownIssuer | Bad::BadSignature) => {
+            "its signer is not in the file of --tls-ca: name the one that signed the daemon's certificate"
+        }
+        Error::AlertReceived(Alert::CertificateRequired | Alert::HandshakeFailure) => {
+            "the daemon asks for a certificate: name yours with --tls-cert and --tls-key"
+        }
+        Error::AlertReceived(_) => {
+            "the daemon refused: is the certificate of --tls-cert valid, and signed by its client_ca?"
+        }
+        Error::InvalidMessage(_) => "it does not speak TLS there: write http:// if that is meant",
+        _ => "do --tls-ca, --tls-cert and --tls-key name files that belong to this daemon?",
+    }
 }
 
 fn is_transport(status: &Status) -> bool {
@@ -111,6 +243,14 @@ fn io_cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a io::Error> {
 
 fn root_cause(error: &(dyn Error + 'static)) -> String {
     causes(error).last().map(ToString::to_string).unwrap_or_default()
+}
+
+/// The error of TLS, which travels within an I/O error.
+fn tls_cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
+    causes(error).find_map(|cause| {
+        let within = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        cause.downcast_ref().or_else(|| within?.downcast_ref())
+    })
 }
 
 fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
@@ -164,6 +304,30 @@ mod tests {
         assert_eq!(full.exit, Exit::TryLater);
         let late = refused("ask", &target, &Status::cancelled("Timeout expired"));
         assert_eq!(late.exit, Exit::Unreachable);
+    }
+
+    #[test]
+    fn a_token_file_holds_one_token_that_is_never_shown() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = dir.path().join("token");
+        fs::write(&path, "  secret-1\n").expect("writable");
+        let value = read_token(&path).expect("one token");
+        assert_eq!(value.to_str().expect("text"), "Bearer secret-1");
+        assert!(!format!("{value:?} {:?}", Bearer(Some(value.clone()))).contains("secret"));
+        for text in ["", "\n", "a b", "a\nb", "caf\u{e9}\u{1}"] {
+            fs::write(&path, text).expect("writable");
+            assert!(read_token(&path).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn hosts_of_this_machine() {
+        for host in ["127.0.0.1:1", "[::1]:1", "localhost:1"] {
+            assert!(is_loopback(host), "{host}");
+        }
+        for host in ["10.0.0.1:1", "[::]:1", "prover:1"] {
+            assert!(!is_loopback(host), "{host}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! * [`cli`]: the command line as data; [`commands`]: what each command does
 //! * [`config`]: `cuzk.toml`, environment and flags, checked, with the origin of each value
 //! * [`resources`]: what this process may use of the machine, and how it is divided
+//! * [`access`]: certificates and tokens, and reading them again
 //! * [`listen`]: addresses, and sockets bound without taking anything from anybody
 //! * [`run`]: the life of the daemon, from listeners first to drained last; [`backend`], [`porep`]: who proves
 //! * [`state`]: the folder of the job store
@@ -10,6 +11,7 @@
 //! * [`allocator`]: memory that is kept for the next proof, and given back when none comes
 //! * [`client`]: a connection to a running daemon; [`exit`]: exit codes and errors
 
+pub mod access;
 pub mod allocator;
 pub mod backend;
 pub mod cli;

@@ -11,11 +11,12 @@ use cuzk_synth::circuit::CircuitId;
 use tokio::{runtime::Runtime, task::JoinHandle};
 
 use crate::{
+    access::{Guard, exposure_refused, reload, tls},
     backend,
     cli::ConfigArgs,
     config::{self, Config, OTHER_VARIABLES, OneOrMany, Problems, Settings},
     exit::{Exit, Failure},
-    listen::{self, BindError, Endpoint, Listener, Target, UnixGuard},
+    listen::{self, BindError, Endpoint, Listener, Permissions, Target, UnixGuard},
     logging,
     notify::{State, notify},
     resources::{Plan, Resources},
@@ -26,6 +27,8 @@ use crate::{
 /// A daemon with a checked configuration, a log and a plan; nothing is bound or started yet.
 #[derive(Debug)]
 pub struct Prepared {
+    /// Where the configuration came from, to be read again.
+    args: ConfigArgs,
     config: Config,
     plan: Plan,
 }
@@ -44,6 +47,7 @@ pub struct InProcess {
 pub struct Bound {
     listeners: Vec<cuzk_server::Listener>,
     endpoints: Vec<Endpoint>,
+    guard: Guard,
     /// Dropped last: they remove the socket files.
     _guards: Vec<UnixGuard>,
 }
@@ -62,7 +66,7 @@ pub fn prepare(args: &ConfigArgs) -> Result<Prepared, Failure> {
     let resources = Resources::detect();
     let plan = Plan::new(&resources, &settings.config)?;
     announce(&settings, &plan, &resources);
-    Ok(Prepared { config: settings.config, plan })
+    Ok(Prepared { args: args.clone(), config: settings.config, plan })
 }
 
 impl Prepared {
@@ -71,12 +75,16 @@ impl Prepared {
         self,
         open: impl FnOnce(&Config, &Plan) -> Result<Arc<P>, Failure> + Send + 'static,
     ) -> Result<(), Failure> {
-        let Self { config, plan } = self;
+        let Self { args, config, plan } = self;
         let runtime = runtime(&plan)?;
         let ended = runtime.block_on(async {
             let shutdown =
                 shutdown::on_signals().map_err(|e| Failure::new(Exit::Failure, format!("cannot handle signals: {e}")))?;
+            let hangup =
+                reload::on_hangup().map_err(|e| Failure::new(Exit::Failure, format!("cannot handle signals: {e}")))?;
             let bound = Bound::bind(&config)?;
+            let reload = reload::Reload::new(bound.guard.clone(), args, config.clone());
+            tokio::spawn(reload.run(hangup));
             notify(&State::Status("opening the job store and the devices".into()));
             // Both may take their time, and a second signal must not have to wait for them.
             let of = config.clone();
@@ -101,27 +109,37 @@ impl Bound {
     /// called within a runtime.
     pub fn bind(config: &Config) -> Result<Self, BindError> {
         let inherited = listen::inherited().map_err(BindError::Inherited)?;
+        let guard = Guard::load(config)?;
         if !inherited.is_empty() {
-            let bound = Self::of(inherited)?;
+            let bound = Self::of(inherited, guard)?;
             if let Some(exposed) = bound.endpoints.iter().find(|endpoint| endpoint.is_exposed())
-                && !config.daemon.allow_insecure
+                && let Some(why) = exposure_refused(config)
             {
-                return Err(BindError::Exposed(exposed.clone()));
+                return Err(BindError::Exposed { endpoint: exposed.clone(), why });
             }
             return Ok(bound);
         }
-        let mode = config.daemon.socket_mode.0;
-        let listeners: Result<Vec<_>, _> = config.daemon.listen.0.iter().map(|at| listen::bind(at, mode)).collect();
-        Self::of(listeners?)
+        let daemon = &config.daemon;
+        let permissions = Permissions {
+            mode: daemon.socket_mode.0,
+            owner: daemon.socket_owner.clone(),
+            group: daemon.socket_group.clone(),
+        };
+        let listeners: Result<Vec<_>, _> = daemon.listen.0.iter().map(|at| listen::bind(at, &permissions)).collect();
+        Self::of(listeners?, guard)
     }
 
-    fn of(listeners: Vec<Listener>) -> Result<Self, BindError> {
-        let mut bound = Self { listeners: Vec::new(), endpoints: Vec::new(), _guards: Vec::new() };
+    fn of(listeners: Vec<Listener>, guard: Guard) -> Result<Self, BindError> {
+        let secure = guard.tls.as_ref().map(|tls| tls.acceptor(tls::GRPC));
+        let mut bound = Self { listeners: Vec::new(), endpoints: Vec::new(), guard, _guards: Vec::new() };
         for listener in listeners {
             let endpoint = listener.endpoint().map_err(BindError::Inherited)?;
             let refused = |source| BindError::Refused { endpoint: endpoint.clone(), source };
             bound.listeners.push(match listener {
-                Listener::Tcp(l) => tokio::net::TcpListener::from_std(l).map_err(refused)?.into(),
+                Listener::Tcp(l) => {
+                    let l = tokio::net::TcpListener::from_std(l).map_err(refused)?;
+                    cuzk_server::Listener::Tcp(l, secure.clone())
+                }
                 Listener::Unix(l, guard) => {
                     bound._guards.extend(guard);
                     tokio::net::UnixListener::from_std(l).map_err(refused)?.into()
@@ -130,6 +148,11 @@ impl Bound {
             bound.endpoints.push(endpoint);
         }
         Ok(bound)
+    }
+
+    /// Who may do what, and the certificates: shared with whatever else of this daemon answers requests.
+    pub fn guard(&self) -> &Guard {
+        &self.guard
     }
 
     /// The addresses, with real ports.
@@ -148,7 +171,7 @@ pub async fn run_daemon<P: Proving>(
     proving: Arc<P>,
     shutdown: Shutdown,
 ) -> Result<DrainReport, Failure> {
-    let Bound { listeners, endpoints, _guards } = bound;
+    let Bound { listeners, endpoints, guard, _guards } = bound;
     let on_stop = match &store {
         Some(_) => "stopped at once: unfinished jobs go on after the next start",
         None => "stopped at once: unfinished jobs are lost",
@@ -166,7 +189,7 @@ pub async fn run_daemon<P: Proving>(
         drain.drain().await;
         notify(&State::Stopping);
     };
-    let serving = serve(engine.clone(), listeners, serve_options(config), draining);
+    let serving = serve(engine.clone(), listeners, serve_options(config, &guard), draining);
     let getting_ready = async {
         preload(&engine, &config.srs.preload.0).await;
         std::future::pending::<()>().await;
@@ -185,7 +208,10 @@ pub async fn run_daemon<P: Proving>(
 pub fn spawn_in_process<P: Proving>(mut config: Config, plan: Plan, proving: Arc<P>) -> Result<InProcess, Failure> {
     config.daemon.listen = OneOrMany(vec![Endpoint::Tcp(([127, 0, 0, 1], 0).into())]);
     let bound = Bound::bind(&config)?;
-    let target = Target::from(bound.endpoints()[0].clone());
+    let target = match (Target::from(bound.endpoints()[0].clone()), &bound.guard.tls) {
+        (Target::Tcp(authority), Some(_)) => Target::Tls(authority),
+        (target, _) => target,
+    };
     let (trigger, shutdown) = shutdown::manual();
     let task = tokio::spawn(async move { run_daemon(&config, &plan, bound, None, proving, shutdown).await });
     Ok(InProcess { target, trigger, task })
@@ -225,7 +251,8 @@ pub fn engine_config(config: &Config, plan: &Plan) -> EngineConfig {
 }
 
 /// What the service is told of the configuration.
-pub fn serve_options(config: &Config) -> ServeOptions {
+pub fn serve_options(config: &Config, guard: &Guard) -> ServeOptions {
+    let limits = &config.limits;
     let message = config.limits.max_message.bytes();
     ServeOptions {
         // Checked to be below 4 GiB.
@@ -233,6 +260,10 @@ pub fn serve_options(config: &Config) -> ServeOptions {
         message_limit_remedy: "raise limits.max_message in cuzk.toml, or send less".into(),
         drain_for: config.daemon.drain_timeout.duration(),
         close_for: CLOSE_FOR,
+        access: guard.access.clone(),
+        max_connections: limits.max_connections.get() as usize,
+        max_calls: limits.max_calls.get() as usize,
+        body_timeout: limits.body_timeout.duration(),
     }
 }
 
@@ -342,7 +373,10 @@ mod tests {
         let mut config = Config::default();
         config.limits.max_message = ByteSize::from_gib(1);
         config.daemon.drain_timeout = Span::from_secs(9);
-        let options = serve_options(&config);
+        config.limits.max_calls = NonZeroU32::new(6).expect("not 0");
+        let guard = Guard::load(&config).expect("no file is named");
+        let options = serve_options(&config, &guard);
+        assert_eq!((options.max_calls, options.body_timeout), (6, Duration::from_secs(60)));
         assert_eq!(options.max_message_bytes, 1 << 30);
         assert_eq!(options.drain_for, Duration::from_secs(9));
         assert!(options.message_limit_remedy.contains("limits.max_message"));

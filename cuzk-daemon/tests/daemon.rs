@@ -1,5 +1,7 @@
 //! A whole daemon in this process, with a prover that only pretends, driven by the program's own client commands.
 
+#[path = "daemon/access.rs"]
+mod access;
 mod pretended;
 
 use std::{io::BufRead, path::Path, process::Command, sync::Arc};

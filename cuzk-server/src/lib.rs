@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod access;
 pub mod config;
 pub mod core;
 pub mod engine;
@@ -14,7 +15,7 @@ pub use config::EngineConfig;
 pub use engine::{
     Awaited, DrainReport, Engine, EngineError, EngineStatus, Lifecycle, Preloaded, Submission, Submitted,
 };
-pub use grpc::{Listener, ServeError, ServeOptions, serve};
+pub use grpc::{Connection, Connections, Handshake, Io, Listener, Secure, Secured, ServeError, ServeOptions, serve};
 pub use proving::{
     Attempt, DeviceInfo, Load, ParamsSize, PartitionProof, PhaseTimings, PinnedMemory, Progress, ProofRequest, Proved,
     Proving, ProvingError, Refusal,

@@ -7,12 +7,24 @@ use cuzk_proto::v1;
 
 use crate::listen::Target;
 
-/// Where a running daemon is.
+/// Where a running daemon is, and how it is to be spoken to. [`crate::client::open`] connects.
 #[derive(Args, Clone, Debug)]
 pub struct ClientArgs {
-    /// Address of the daemon: host:port, http://host:port or unix:///path.
+    /// Address of the daemon: host:port, https://host:port (TLS) or unix:///path.
     #[arg(long, value_name = "ADDRESS", env = "CUZK_ADDR", default_value = "127.0.0.1:9820")]
     pub addr: Target,
+    /// Certificates (PEM) of which one must have signed the daemon's; needed with https://.
+    #[arg(long, value_name = "FILE", env = "CUZK_CLIENT_CA")]
+    pub tls_ca: Option<PathBuf>,
+    /// Certificate (PEM) to show to a daemon that asks for one.
+    #[arg(long, value_name = "FILE", env = "CUZK_CLIENT_CERT", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// The key (PEM) of that certificate.
+    #[arg(long, value_name = "FILE", env = "CUZK_CLIENT_KEY", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// File that holds the token for a daemon that asks for one, and nothing else.
+    #[arg(long, value_name = "FILE", env = "CUZK_TOKEN_FILE")]
+    pub token_file: Option<PathBuf>,
 }
 
 /// Options of `prove`.

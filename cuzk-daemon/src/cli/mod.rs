@@ -8,6 +8,7 @@ mod sample;
 mod serve;
 #[cfg(test)]
 mod tests;
+mod token;
 mod watching;
 
 use clap::{Parser, Subcommand};
@@ -19,6 +20,7 @@ pub use self::{
     params::{GenerateArgs, ListArgs, ParamsCommand, VerifyArgs},
     sample::{DemoArgs, GenC1Args, SimulateArgs, VariantArg},
     serve::ConfigArgs,
+    token::{TokenCommand, TokenNewArgs},
     watching::{
         GpuCommand, GpuListArgs, JobStateArg, JobsCommand, JobsListArgs, JobsShowArgs, SrsArgs, SrsCommand,
         SrsListArgs, WatchArgs,
@@ -87,6 +89,9 @@ pub enum Command {
     /// Check and show the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Make tokens for clients.
+    #[command(subcommand)]
+    Token(TokenCommand),
 }
 
 impl Cli {

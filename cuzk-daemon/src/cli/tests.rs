@@ -92,6 +92,7 @@ fn the_scripts_command_lines() {
     let parsed = parse("srs preload porep-2k --quiet");
     assert!(matches!(parsed, Ok(Command::Srs(SrsCommand::Preload(s))) if s.circuit.to_string() == "porep-2k"));
     assert!(matches!(parse("gpu list --local"), Ok(Command::Gpu(GpuCommand::List(g))) if g.local));
+    assert!(matches!(parse("token new --name n --scope submit,read"), Ok(Command::Token(_))));
     assert!(matches!(parse("cancel j-1"), Ok(Command::Cancel(c)) if c.job == "j-1"));
     assert!(matches!(parse("config check --config f"), Ok(Command::Config(ConfigCommand::Check(_)))));
 }
@@ -101,7 +102,8 @@ fn bad_values_are_usage_errors() {
     for line in [
         "params generate --circuit porep-3k --out /p",
         "kernels build --arch sm_75 --out /k",
-        "status --addr https://h:1",
+        "status --addr https://h",
+        "status --addr https://h:1 --tls-cert c",
         "gen-c1 --sector-size 1KiB --out f",
         "gen-c1 --sector-size 2048 --out f",
         "gen-c1 --sector-size 2KiB --out f --variant noninteractive",
@@ -110,6 +112,9 @@ fn bad_values_are_usage_errors() {
         "jobs list --limit 0",
         "srs preload porep-3k",
         "gpu list --local --addr 127.0.0.1:1",
+        "token new --name n",
+        "token new --name n --scope write",
+        "token new --name a#b --scope read",
         "nonsense",
         "--config /c serve",
     ] {

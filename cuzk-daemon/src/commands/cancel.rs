@@ -3,7 +3,6 @@
 use cuzk_proto::v1::CancelProofRequest;
 use tonic::Request;
 
-use super::remote;
 use crate::{
     cli::CancelArgs,
     client::{self, QUICK},
@@ -13,7 +12,7 @@ use crate::{
 /// Stops a job and says whether it was still unfinished.
 pub(super) async fn cancel(args: &CancelArgs) -> Result<(), Failure> {
     let target = &args.client.addr;
-    let mut client = remote::open(&args.client).await?;
+    let mut client = client::open(&args.client).await?;
     let mut request = Request::new(CancelProofRequest { job_id: args.job.clone() });
     request.set_timeout(QUICK);
     let answer = client

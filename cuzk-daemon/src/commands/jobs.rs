@@ -20,7 +20,7 @@ pub(super) async fn jobs(command: &JobsCommand) -> Result<(), Failure> {
 async fn list(args: &JobsListArgs) -> Result<(), Failure> {
     let states = args.state.iter().map(|state| JobState::from(*state).into()).collect();
     let request = ListJobsRequest { states, limit: args.limit, ..ListJobsRequest::default() };
-    let answer = remote::open(&args.client).await?.list_jobs(remote::quick(request)).await;
+    let answer = client::open(&args.client).await?.list_jobs(remote::quick(request)).await;
     let answer = answer.map_err(|status| client::refused("list jobs", &args.client.addr, &status))?.into_inner();
     if args.json {
         println!("{:#}", serde_json::Value::from(answer.jobs.iter().map(json::job).collect::<Vec<_>>()));
@@ -35,7 +35,7 @@ async fn list(args: &JobsListArgs) -> Result<(), Failure> {
 
 async fn show(args: &JobsShowArgs) -> Result<(), Failure> {
     let request = GetJobRequest { job_id: args.job.clone() };
-    let answer = remote::open(&args.client).await?.get_job(remote::quick(request)).await;
+    let answer = client::open(&args.client).await?.get_job(remote::quick(request)).await;
     let doing = format!("show {:?}", args.job);
     let job = answer.map_err(|status| client::refused(&doing, &args.client.addr, &status))?.into_inner();
     match args.json {

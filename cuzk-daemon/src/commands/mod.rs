@@ -18,6 +18,7 @@ mod simulate;
 mod srs;
 mod status;
 mod text;
+mod token;
 mod watch;
 
 use std::future::Future;
@@ -45,6 +46,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Kernels(command) => kernels::kernels(&command),
         Command::Params(command) => params::params(&command),
         Command::Config(command) => config::config(&command),
+        Command::Token(command) => token::token(&command),
     }
 }
 

@@ -11,7 +11,6 @@ use tonic::Request;
 use super::{
     c1::{self, Facts},
     follow::Follow,
-    remote,
 };
 use crate::{
     cli::ProveArgs,
@@ -24,7 +23,7 @@ pub(super) async fn prove(args: &ProveArgs) -> Result<(), Failure> {
     let target = &args.client.addr;
     let payload = std::fs::read(&args.c1).map_err(|e| Failure::io("read", &args.c1, e))?;
     let request = request(args, payload)?;
-    let mut client = remote::open(&args.client).await?;
+    let mut client = client::open(&args.client).await?;
     let accepted = client
         .submit_proof(request)
         .await

@@ -4,14 +4,9 @@ use tonic::Request;
 
 use crate::{
     cli::ClientArgs,
-    client::{self, Client, QUICK},
+    client::{self, QUICK},
     exit::Failure,
 };
-
-/// Connects to the daemon that the options name.
-pub(super) async fn open(args: &ClientArgs) -> Result<Client, Failure> {
-    client::connect(&args.addr).await
-}
 
 /// A request that a daemon answers from memory.
 pub(super) fn quick<T>(message: T) -> Request<T> {
@@ -22,7 +17,7 @@ pub(super) fn quick<T>(message: T) -> Request<T> {
 
 /// The daemon's picture of itself.
 pub(super) async fn status(args: &ClientArgs) -> Result<cuzk_proto::v1::GetStatusResponse, Failure> {
-    let mut client = open(args).await?;
+    let mut client = client::open(args).await?;
     let answer = client.get_status(quick(cuzk_proto::v1::GetStatusRequest {})).await;
     Ok(answer.map_err(|status| client::refused("get the status", &args.addr, &status))?.into_inner())
 }

@@ -31,7 +31,7 @@ async fn list(args: &SrsListArgs) -> Result<(), Failure> {
 }
 
 async fn preload(args: &SrsArgs) -> Result<(), Failure> {
-    let client = remote::open(&args.client).await?;
+    let client = client::open(&args.client).await?;
     let mut loader = client.clone();
     // It takes seconds to minutes, so it has no deadline of ours.
     let request = PreloadSrsRequest { circuit_id: args.circuit.to_string() };
@@ -59,7 +59,7 @@ async fn preload(args: &SrsArgs) -> Result<(), Failure> {
 
 async fn evict(args: &SrsArgs) -> Result<(), Failure> {
     let request = EvictSrsRequest { circuit_id: args.circuit.to_string() };
-    let answer = remote::open(&args.client).await?.evict_srs(remote::quick(request)).await;
+    let answer = client::open(&args.client).await?.evict_srs(remote::quick(request)).await;
     let doing = format!("release the parameters of {}", args.circuit);
     let answer = answer.map_err(|status| client::refused(&doing, &args.client.addr, &status))?;
     println!("{}", evicted_line(&args.circuit.to_string(), answer.get_ref()));

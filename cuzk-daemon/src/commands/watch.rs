@@ -6,7 +6,7 @@ use console::{Key, Term};
 use cuzk_proto::v1::{WatchStatusRequest, WatchStatusResponse};
 use tokio::sync::oneshot;
 
-use super::{remote, status, text};
+use super::{status, text};
 use crate::{
     cli::WatchArgs,
     client,
@@ -17,7 +17,7 @@ use crate::{
 /// and in a terminal with q.
 pub(super) async fn watch(args: &WatchArgs) -> Result<(), Failure> {
     let target = &args.client.addr;
-    let asked = remote::open(&args.client).await?.watch_status(WatchStatusRequest { jobs: args.jobs }).await;
+    let asked = client::open(&args.client).await?.watch_status(WatchStatusRequest { jobs: args.jobs }).await;
     let failed = |status: &tonic::Status| client::refused("watch the daemon", target, status);
     let mut pictures = asked.map_err(|status| failed(&status))?.into_inner();
     let mut screen = Screen::new();

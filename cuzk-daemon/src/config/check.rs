@@ -1,5 +1,7 @@
 //! What no single key can tell: values that do not go together, such as too small limits.
 
+use crate::access;
+
 use super::{
     layers::Settings,
     problem::{Problem, Problems},
@@ -20,20 +22,29 @@ pub fn check(settings: Settings) -> Result<Settings, Problems> {
     if listen.is_empty() {
         refuse("daemon", "listen", "names no address: nobody could reach the daemon".into());
     }
+    let exposure_refused = access::exposure_refused(config);
     for (i, endpoint) in listen.iter().enumerate() {
-        if endpoint.is_exposed() && !config.daemon.allow_insecure {
-            refuse(
-                "daemon",
-                "listen",
-                format!(
-                    "has {endpoint}, which other machines can reach, and this build has neither TLS nor \
-                     authentication; listen at 127.0.0.1 or a unix socket, or set daemon.allow_insecure = true"
-                ),
-            );
+        if let (true, Some(why)) = (endpoint.is_exposed(), &exposure_refused) {
+            refuse("daemon", "listen", format!("has {endpoint}, which other machines can reach, and {why}"));
         }
         if listen[..i].contains(endpoint) {
             refuse("daemon", "listen", format!("has {endpoint} twice"));
         }
+    }
+    let tls = &config.tls;
+    match (&tls.cert, &tls.key) {
+        (Some(_), None) => refuse("tls", "cert", "is set without tls.key: set both, or neither".into()),
+        (None, Some(_)) => refuse("tls", "key", "is set without tls.cert: set both, or neither".into()),
+        (None, None) if tls.client_ca.is_some() => {
+            refuse("tls", "client_ca", "is set without tls.cert and tls.key: only TLS shows certificates".into());
+        }
+        _ => {}
+    }
+    if config.auth.unix && config.auth.tokens.is_none() {
+        refuse("auth", "unix", "is true, but there are no tokens: set auth.tokens".into());
+    }
+    if config.limits.body_timeout.duration().is_zero() {
+        refuse("limits", "body_timeout", "is 0: every request would be given up at once".into());
     }
     if let MemoryBudget::Fixed(limit) = config.gpus.vram_limit
         && limit <= config.gpus.vram_reserve

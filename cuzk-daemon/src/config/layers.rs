@@ -17,7 +17,17 @@ use super::{
 };
 
 /// Variables with our prefix that are no configuration keys.
-pub const OTHER_VARIABLES: [&str; 5] = ["CUZK_CONFIG", "CUZK_ADDR", "CUZK_CPU_BACKEND", "CUZK_KERNELS", "CUZK_NVRTC"];
+pub const OTHER_VARIABLES: [&str; 9] = [
+    "CUZK_CONFIG",
+    "CUZK_ADDR",
+    "CUZK_CLIENT_CA",
+    "CUZK_CLIENT_CERT",
+    "CUZK_CLIENT_KEY",
+    "CUZK_TOKEN_FILE",
+    "CUZK_CPU_BACKEND",
+    "CUZK_KERNELS",
+    "CUZK_NVRTC",
+];
 
 /// The variable that names the parameter directory for all Filecoin programs. It stands below the file: it says
 /// where this machine keeps the files, not what this daemon is to do.

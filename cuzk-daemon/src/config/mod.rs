@@ -25,7 +25,8 @@ pub use self::{
     problem::{Origin, Problem, Problems, Warning},
     render::{render, summary},
     schema::{
-        Config, Daemon, Finish, Gpus, KEYS, Key, Limits, Logging, Memory, Pipeline, Scheduler, Srs, Store, Synthesis,
+        Auth, Config, Daemon, Finish, Gpus, KEYS, Key, Limits, Logging, Memory, Pipeline, Scheduler, Srs, Store,
+        Synthesis, TlsFiles,
     },
     setting::{Inert, OneOrMany, Setting},
     types::{

@@ -95,12 +95,34 @@ schema! {
     daemon: Daemon {
         /// Addresses to listen at, one or a list of "IP:port" and "unix:///path".
         listen: OneOrMany<Endpoint> = OneOrMany(vec![Endpoint::Tcp(([127, 0, 0, 1], 9820).into())]),
-        /// Whether a TCP address that other machines can reach is allowed, though nothing is encrypted and nobody is asked who they are.
+        /// Whether a TCP address that other machines can reach is allowed without TLS and tokens (or client certificates).
         allow_insecure: bool = false,
         /// Permission bits of the unix sockets.
         socket_mode: SocketMode = SocketMode(0o660),
+        /// User, by name or id, to whom the unix sockets are given; the daemon's own if empty.
+        socket_owner: Option<String> = None,
+        /// Group, by name or id, to which the unix sockets are given; the daemon's own if empty.
+        socket_group: Option<String> = None,
         /// How long running jobs may take to finish after SIGTERM; keep it below the unit's TimeoutStopSec.
         drain_timeout: Span = Span::from_secs(300),
+    }
+
+    /// Certificates of the TCP listeners.
+    tls: TlsFiles {
+        /// The daemon's certificate, followed by those between it and its authority (PEM); with it all TCP listeners speak TLS.
+        cert: Option<PathBuf> = None,
+        /// The certificate's private key (PEM).
+        key: Option<PathBuf> = None,
+        /// Certificates (PEM) of which one must have signed the certificate that each client then has to show.
+        client_ca: Option<PathBuf> = None,
+    }
+
+    /// Who is asked for a token.
+    auth: Auth {
+        /// The file of tokens, a line each: "name scope[,scope] token"; none if empty, and nobody is asked.
+        tokens: Option<PathBuf> = None,
+        /// Whether clients at unix sockets need a token too.
+        unix: bool = false,
     }
 
     /// The proving parameters (SRS).
@@ -209,6 +231,14 @@ schema! {
     limits: Limits {
         /// Largest gRPC message, in and out.
         max_message: ByteSize = ByteSize::from_mib(256),
+        /// Connections at once, of each address that is listened at; further ones are closed.
+        max_connections: NonZeroU32 = NonZeroU32::new(1024).expect("1024 is not 0"),
+        /// Unfinished calls at once, health checks aside; further ones are refused with RESOURCE_EXHAUSTED.
+        max_calls: NonZeroU32 = NonZeroU32::new(4096).expect("4096 is not 0"),
+        /// Requests a second of one client (token, certificate, address or user); 0 is no limit.
+        rate: u32 = 1000,
+        /// How long a request may bring nothing before it is given up.
+        body_timeout: Span = Span::from_secs(60),
     }
 
     /// The log, written to standard error.

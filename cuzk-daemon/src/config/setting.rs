@@ -147,6 +147,22 @@ impl Setting for Option<PathBuf> {
     }
 }
 
+impl Setting for Option<String> {
+    const EXPECTS: &'static str = "a name or number as text, or \"\" for none";
+
+    fn from_toml(value: &Value) -> Result<Self, String> {
+        match value.as_str() {
+            Some(text) if text.chars().any(|c| c.is_whitespace() || c.is_control()) => Err(mismatch::<Self>(value)),
+            Some(text) => Ok((!text.is_empty()).then(|| text.to_owned())),
+            None => Err(mismatch::<Self>(value)),
+        }
+    }
+
+    fn to_toml(&self) -> Value {
+        self.as_deref().unwrap_or_default().into()
+    }
+}
+
 impl Setting for ByteSize {
     const EXPECTS: &'static str = "a size with its unit, such as \"16GiB\"";
 

@@ -368,7 +368,7 @@ impl Setting for SocketMode {
 
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-const OWN_TARGETS: [&str; 4] = ["cuzk_daemon", "cuzk_server", "cuzk_gpu", "cuzk_synth"];
+const OWN_TARGETS: [&str; 5] = ["cuzk_daemon", "cuzk_server", "cuzk_gpu", "cuzk_synth", "audit"];
 
 #[cfg(test)]
 mod tests {
@@ -383,7 +383,7 @@ mod tests {
         let directives = |text| read::<LogLevel>(text).map(|l| l.directives());
         assert_eq!(
             directives("info").as_deref(),
-            Ok("warn,cuzk_daemon=info,cuzk_server=info,cuzk_gpu=info,cuzk_synth=info")
+            Ok("warn,cuzk_daemon=info,cuzk_server=info,cuzk_gpu=info,cuzk_synth=info,audit=info")
         );
         assert!(directives("ERROR").is_ok_and(|d| d.starts_with("error,cuzk_daemon=error")));
         assert_eq!(directives("info,h2=debug").as_deref(), Ok("info,h2=debug"));

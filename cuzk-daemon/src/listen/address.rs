@@ -16,11 +16,14 @@ pub enum Endpoint {
     Unix(PathBuf),
 }
 
-/// Where a client finds a daemon: as for [`Endpoint`], but a TCP host may be a name and have `http://` in front.
+/// Where a client finds a daemon: as for [`Endpoint`], but a TCP host may be a name, with `http://` in front or, for TLS,
+/// `https://` or `tls://`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// `host:port`.
+    /// `host:port`, in plain text.
     Tcp(String),
+    /// `host:port`, with TLS.
+    Tls(String),
     /// A unix socket.
     Unix(PathBuf),
 }
@@ -35,11 +38,8 @@ pub enum AddressError {
     #[error("{0:?} is not IP:port; write 127.0.0.1:9820, [::1]:9820 or unix:///run/cuzk/cuzk.sock")]
     NotIpAndPort(String),
     /// A host without a port, or something else.
-    #[error("{0:?} is not host:port; write 127.0.0.1:9820, http://host:9820 or unix:///run/cuzk/cuzk.sock")]
+    #[error("{0:?} is not host:port; write 127.0.0.1:9820, https://host:9820 or unix:///run/cuzk/cuzk.sock")]
     NotHostAndPort(String),
-    /// TLS is not spoken.
-    #[error("{0:?} asks for TLS, which this build does not speak; write http://")]
-    Tls(String),
 }
 
 impl Endpoint {
@@ -76,10 +76,8 @@ impl FromStr for Target {
         if let Some(path) = unix_path(text)? {
             return Ok(Self::Unix(path));
         }
-        if text.starts_with("https://") {
-            return Err(AddressError::Tls(text.into()));
-        }
-        let bare = text.strip_prefix("http://").unwrap_or(text);
+        let secure = text.strip_prefix("https://").or_else(|| text.strip_prefix("tls://"));
+        let bare = secure.or_else(|| text.strip_prefix("http://")).unwrap_or(text);
         let bare = bare.strip_suffix('/').unwrap_or(bare);
         let well_formed = bare.rsplit_once(':').is_some_and(|(host, port)| {
             let bracketed = host.starts_with('[') && host.ends_with(']');
@@ -87,6 +85,7 @@ impl FromStr for Target {
             (bracketed || plain) && port.parse::<u16>().is_ok_and(|port| port != 0)
         });
         match well_formed {
+            true if secure.is_some() => Ok(Self::Tls(bare.to_owned())),
             true => Ok(Self::Tcp(bare.to_owned())),
             false => Err(AddressError::NotHostAndPort(text.into())),
         }
@@ -106,6 +105,7 @@ impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tcp(authority) => authority.fmt(f),
+            Self::Tls(authority) => write!(f, "https://{authority}"),
             Self::Unix(path) => write!(f, "unix://{}", path.display()),
         }
     }
@@ -177,12 +177,13 @@ mod tests {
             ("prover:9820", "prover:9820"),
             ("[::1]:9820", "[::1]:9820"),
             ("unix:///run/cuzk.sock", "unix:///run/cuzk.sock"),
+            ("https://prover:9820/", "https://prover:9820"),
+            ("tls://[::1]:9820", "https://[::1]:9820"),
         ] {
             assert_eq!(text.parse::<Target>().map(|t| t.to_string()), Ok(want.to_owned()));
         }
-        for text in ["", "prover", "prover:", ":9820", "::1:9820", "http://a/b:1", "a:0", "u@h:1"] {
+        for text in ["", "prover", "prover:", ":9820", "::1:9820", "http://a/b:1", "a:0", "u@h:1", "https://h"] {
             assert!(text.parse::<Target>().is_err(), "{text}");
         }
-        assert!(matches!("https://h:1".parse::<Target>(), Err(AddressError::Tls(_))));
     }
 }

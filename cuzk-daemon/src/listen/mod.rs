@@ -16,8 +16,10 @@ use std::{
 pub use self::{
     activation::inherited,
     address::{AddressError, Endpoint, Target},
-    unix::{UnixGuard, bind as bind_unix},
+    unix::{Permissions, UnixGuard, bind as bind_unix},
 };
+
+use crate::access::GuardError;
 
 /// A bound, listening, non-blocking socket.
 #[derive(Debug)]
@@ -44,11 +46,16 @@ pub enum BindError {
     #[error("the sockets that the supervisor passed (LISTEN_FDS): {0}; check the socket unit")]
     Inherited(io::Error),
     /// The supervisor passed a socket that other machines can reach.
-    #[error(
-        "the supervisor passed a socket at {0}, which other machines can reach, and nothing is encrypted; \
-         change ListenStream in the socket unit, or set daemon.allow_insecure = true"
-    )]
-    Exposed(Endpoint),
+    #[error("the supervisor passed a socket (ListenStream) at {endpoint}, which other machines can reach, and {why}")]
+    Exposed {
+        /// The address.
+        endpoint: Endpoint,
+        /// What is missing, and what to do.
+        why: String,
+    },
+    /// Certificates or tokens are not fit for use.
+    #[error(transparent)]
+    Guard(#[from] GuardError),
     /// Another process listens there.
     #[error("cannot listen at {endpoint}: {holder}; stop it or choose another daemon.listen")]
     InUse {
@@ -81,11 +88,11 @@ impl Listener {
     }
 }
 
-/// Binds one address; `mode` are the permission bits of a unix socket. Blocking, but not for long.
-pub fn bind(endpoint: &Endpoint, mode: u32) -> Result<Listener, BindError> {
+/// Binds one address; `permissions` are those of a unix socket. Blocking, but not for long.
+pub fn bind(endpoint: &Endpoint, permissions: &Permissions) -> Result<Listener, BindError> {
     match endpoint {
         Endpoint::Tcp(address) => bind_tcp(*address),
-        Endpoint::Unix(path) => unix::bind(path, mode).map(|(l, guard)| Listener::Unix(l, Some(guard))),
+        Endpoint::Unix(path) => unix::bind(path, permissions).map(|(l, guard)| Listener::Unix(l, Some(guard))),
     }
 }
 
@@ -111,10 +118,10 @@ mod tests {
     #[test]
     fn port_0_becomes_a_real_port_that_nobody_else_gets() {
         let any = Endpoint::Tcp(([127, 0, 0, 1], 0).into());
-        let first = bind(&any, 0o660).expect("a free port");
+        let first = bind(&any, &Permissions::mode(0o660)).expect("a free port");
         let taken = first.endpoint().expect("bound");
         assert!(matches!(&taken, Endpoint::Tcp(a) if a.port() != 0));
-        let error = bind(&taken, 0o660).expect_err("taken");
+        let error = bind(&taken, &Permissions::mode(0o660)).expect_err("taken");
         assert!(matches!(error, BindError::InUse { .. }), "{error}");
         assert!(error.to_string().contains(&taken.to_string()));
     }

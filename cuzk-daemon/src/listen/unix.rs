@@ -5,17 +5,17 @@
 //!    behind on exit; removing it would let two daemons hold locks on two files of the same name.
 //! 2. Look at `PATH`. Nothing: good. No socket: refuse. A socket: connect to it. Refused means that its owner is
 //!    gone, and it is removed; anything else means that somebody is, or may be, there.
-//! 3. Bind in a fresh directory beside it that only we can enter, set the mode there, and rename the socket to
+//! 3. Bind in a fresh directory beside it that only we can enter, set owner and mode there, and rename the socket to
 //!    `PATH`. A umask would do for the mode too, but it belongs to the whole process.
 //! 4. On exit remove `PATH` only if it is still the inode that we made.
 
 use std::{
-    fs::{self, File, OpenOptions, Permissions},
+    fs::{self, File, OpenOptions},
     io::{self, Read, Seek, Write},
     os::{
         fd::AsRawFd,
         unix::{
-            fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt},
+            fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown},
             net::{UnixListener, UnixStream},
         },
     },
@@ -23,7 +23,27 @@ use std::{
     process,
 };
 
+use nix::unistd::{Group, User};
+
 use super::{BindError, Endpoint};
+
+/// Whose a socket is, and who may connect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Permissions {
+    /// Permission bits.
+    pub mode: u32,
+    /// The user it is given to, by name or id.
+    pub owner: Option<String>,
+    /// The group it is given to, by name or id.
+    pub group: Option<String>,
+}
+
+impl Permissions {
+    /// The daemon's own user and group, with these bits.
+    pub fn mode(mode: u32) -> Self {
+        Self { mode, owner: None, group: None }
+    }
+}
 
 /// Owns a bound socket's path and the lock beside it; dropping it removes the socket if it is still ours.
 #[derive(Debug)]
@@ -51,12 +71,12 @@ impl Drop for UnixGuard {
     }
 }
 
-/// Binds a listening, non-blocking socket with the permission bits `mode` at an absolute path.
-pub fn bind(path: &Path, mode: u32) -> Result<(UnixListener, UnixGuard), BindError> {
+/// Binds a listening, non-blocking socket with these permissions at an absolute path.
+pub fn bind(path: &Path, permissions: &Permissions) -> Result<(UnixListener, UnixGuard), BindError> {
     let refused = |source| BindError::Refused { endpoint: Endpoint::Unix(path.to_owned()), source };
     let lock = take_lock(path)?;
     clear(path)?;
-    let (listener, identity) = bind_and_rename(path, mode).map_err(refused)?;
+    let (listener, identity) = bind_and_rename(path, permissions).map_err(refused)?;
     let guard = UnixGuard { path: path.to_owned(), identity, _lock: lock };
     Ok((listener, guard))
 }
@@ -127,7 +147,7 @@ fn clear(path: &Path) -> Result<(), BindError> {
     }
 }
 
-fn bind_and_rename(path: &Path, mode: u32) -> io::Result<(UnixListener, (u64, u64))> {
+fn bind_and_rename(path: &Path, permissions: &Permissions) -> io::Result<(UnixListener, (u64, u64))> {
     let parent = path.parent().unwrap_or(Path::new("/"));
     let private = tempfile::Builder::new().prefix(".cuzk").tempdir_in(parent)?;
     let hidden = private.path().join("s");
@@ -136,10 +156,38 @@ fn bind_and_rename(path: &Path, mode: u32) -> io::Result<(UnixListener, (u64, u6
         _ => e,
     })?;
     listener.set_nonblocking(true)?;
-    fs::set_permissions(&hidden, Permissions::from_mode(mode))?;
+    // The owner first: a change of owner may clear bits.
+    give(&hidden, permissions)?;
+    fs::set_permissions(&hidden, fs::Permissions::from_mode(permissions.mode))?;
     let identity = identity(&hidden)?;
     fs::rename(&hidden, path)?;
     Ok((listener, identity))
+}
+
+/// Gives a socket to the user and group that are named.
+fn give(path: &Path, permissions: &Permissions) -> io::Result<()> {
+    let uid = permissions.owner.as_deref().map(|name| {
+        id_of("daemon.socket_owner", name, User::from_name(name).map(|found| found.map(|user| user.uid.as_raw())))
+    });
+    let gid = permissions.group.as_deref().map(|name| {
+        id_of("daemon.socket_group", name, Group::from_name(name).map(|found| found.map(|group| group.gid.as_raw())))
+    });
+    let (uid, gid) = (uid.transpose()?, gid.transpose()?);
+    if uid.is_none() && gid.is_none() {
+        return Ok(());
+    }
+    chown(path, uid, gid).map_err(|e| {
+        let told = "to give it to daemon.socket_owner and daemon.socket_group the daemon must be root, or for a group its member";
+        io::Error::new(e.kind(), format!("{e}; {told}"))
+    })
+}
+
+/// The id of a name in the system's tables; a number stands for itself.
+fn id_of(key: &str, name: &str, found: nix::Result<Option<u32>>) -> io::Result<u32> {
+    match (found?, name.parse()) {
+        (Some(id), _) | (None, Ok(id)) => Ok(id),
+        (None, Err(_)) => Err(io::Error::new(io::ErrorKind::NotFound, format!("{key}: there is no {name:?} here"))),
+    }
 }
 
 fn identity(path: &Path) -> io::Result<(u64, u64)> {
@@ -172,6 +220,36 @@ mod tests {
         fn socket(&self) -> PathBuf {
             self.dir.path().join("cuzk.sock")
         }
+    }
+
+    fn bind(path: &Path, mode: u32) -> Result<(UnixListener, UnixGuard), BindError> {
+        super::bind(path, &Permissions::mode(mode))
+    }
+
+    #[test]
+    fn a_socket_is_given_to_whom_it_shall_belong() {
+        let place = Place::new();
+        let own = identity_of(place.dir.path());
+        let named = |owner: &str, group: &str| {
+            let permissions = Permissions { mode: 0o640, owner: Some(owner.into()), group: Some(group.into()) };
+            super::bind(&place.socket(), &permissions)
+        };
+        // Its own user and group anybody may name; others only root.
+        let (uid, gid) = if own.0 == 0 { (12_345, 54_321) } else { own };
+        let bound = named(&uid.to_string(), &gid.to_string()).expect("allowed");
+        assert_eq!((identity_of(&place.socket()), mode(&place.socket())), ((uid, gid), 0o640));
+        drop(bound);
+        if own.0 != 0 {
+            let error = named("0", "0").expect_err("not root").to_string();
+            assert!(error.contains("must be root"), "{error}");
+        }
+        let error = named("no-such-user-here", "0").expect_err("unknown").to_string();
+        assert!(error.contains("daemon.socket_owner: there is no \"no-such-user-here\""), "{error}");
+        assert!(identity(&place.socket()).is_err(), "nothing is left of a socket that nobody owns");
+    }
+
+    fn identity_of(path: &Path) -> (u32, u32) {
+        fs::symlink_metadata(path).map(|m| (m.uid(), m.gid())).expect("is there")
     }
 
     fn mode(path: &Path) -> u32 {

@@ -38,13 +38,15 @@ pub(super) fn status(error: &EngineError) -> Status {
     };
     let mut status = Status::new(code, one_line(&error.to_string()));
     if let Some(after) = retry_after {
-        // The name that gRPC retry policies look for.
-        status.metadata_mut().insert("grpc-retry-pushback-ms", millis(after));
+        status.metadata_mut().insert(RETRY, millis(after));
     }
     status
 }
 
-fn millis(after: Duration) -> MetadataValue<tonic::metadata::Ascii> {
+/// The name that gRPC retry policies look for.
+pub(super) const RETRY: &str = "grpc-retry-pushback-ms";
+
+pub(super) fn millis(after: Duration) -> MetadataValue<tonic::metadata::Ascii> {
     MetadataValue::from(after.as_millis() as u64)
 }
 

@@ -7,12 +7,15 @@
 //! * `streams`: pictures over and over, to those who watch
 //! * `receive`: how many bytes may be in reception at once, and what an over-size message is answered
 //! * `listener`: accepting connections
+//! * `gate`: who may call what; `seldom`: log lines that strangers can cause
 //! * `serve`: the life of the server
 
 mod convert;
 mod error;
+mod gate;
 mod listener;
 mod receive;
+mod seldom;
 mod serve;
 mod service;
 mod streams;
@@ -22,6 +25,6 @@ pub mod views;
 #[cfg(test)]
 mod watch_tests;
 
-pub use listener::Listener;
+pub use listener::{Connection, Connections, Handshake, Io, Listener, Secure, Secured};
 pub use serve::{ServeError, ServeOptions, serve};
 pub use service::Service;

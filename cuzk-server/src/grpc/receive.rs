@@ -4,6 +4,8 @@
 //! of it is read; while it waits, HTTP/2 flow control holds its sender back. The budget gets them back when the method
 //! lets go of the [`Received`] in the request, or when the call ends. Small messages pass: `GetStatus` never waits here.
 //!
+//! A sender whose message makes no progress is not waited for: its call ends, and its place is free.
+//!
 //! Also says what to do about a message over the limit, whose length the decoder refuses.
 
 use std::{
@@ -15,12 +17,16 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, Response};
 use http_body::Frame;
-use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
+use tokio::{
+    sync::{AcquireError, OwnedSemaphorePermit, Semaphore},
+    time::Sleep,
+};
 use tonic::{Code, Status, body::Body};
 use tower::{Layer, Service};
 
@@ -42,6 +48,8 @@ pub(super) struct ReceiveBudget {
     memory: Budget,
     limit: u64,
     remedy: Arc<str>,
+    /// How long a sender may be silent.
+    patience: Duration,
 }
 
 /// A message's place in the budget, if it needs one. Dropped when the message has been parsed.
@@ -52,10 +60,11 @@ pub(super) struct Received(Arc<Mutex<Option<Taken>>>);
 type Taken = (OwnedSemaphorePermit, Option<Reservation>);
 
 impl ReceiveBudget {
-    /// The budget's share for all messages in reception; no message over `limit`, and `remedy` says how to raise that.
-    pub(super) fn new(memory: Budget, limit: u64, remedy: &str) -> Self {
+    /// The budget's share for all messages in reception; no message over `limit`, and `remedy` says how to raise that;
+    /// a message that brings nothing for as long as `patience` is given up.
+    pub(super) fn new(memory: Budget, limit: u64, remedy: &str, patience: Duration) -> Self {
         let units = (memory.shares().bodies / UNIT_BYTES).clamp(1, u64::from(u32::MAX >> 4)) as u32;
-        Self { free: Arc::new(Semaphore::new(units as usize)), units, memory, limit, remedy: remedy.into() }
+        Self { free: Arc::new(Semaphore::new(units as usize)), units, memory, limit, remedy: remedy.into(), patience }
     }
 
     /// The answer to a message over the limit, in place of the decoder's.
@@ -107,6 +116,7 @@ where
                 inner,
                 budget: budget.clone(),
                 prefix: Vec::with_capacity(PREFIX_BYTES),
+                silence: None,
                 waiting: None,
                 received: received.clone(),
                 length: length.clone(),
@@ -130,6 +140,8 @@ struct MeteredBody {
     budget: ReceiveBudget,
     /// What is known of the message's prefix.
     prefix: Vec<u8>,
+    /// Runs while we wait for the sender; not while the sender waits for us.
+    silence: Option<Pin<Box<Sleep>>>,
     /// The frame that completed the prefix, and the place it waits for.
     waiting: Option<(Frame<Bytes>, Place)>,
     received: Received,
@@ -152,6 +164,19 @@ impl MeteredBody {
     }
 }
 
+impl MeteredBody {
+    /// Ends when the sender has been silent for too long.
+    fn poll_silence(&mut self, cx: &mut Context<'_>) -> Poll<Status> {
+        let patience = self.budget.patience;
+        let silence = self.silence.get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
+        ready!(silence.as_mut().poll(cx));
+        Poll::Ready(Status::aborted(format!(
+            "nothing of the message came for {} s, which is limits.body_timeout; send it again",
+            patience.as_secs()
+        )))
+    }
+}
+
 impl http_body::Body for MeteredBody {
     type Data = Bytes;
     type Error = Status;
@@ -159,9 +184,11 @@ impl http_body::Body for MeteredBody {
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let this = &mut *self;
         if this.waiting.is_none() {
-            let Some(frame) = ready!(Pin::new(&mut this.inner).poll_frame(cx)?) else {
-                return Poll::Ready(None);
+            let Poll::Ready(frame) = Pin::new(&mut this.inner).poll_frame(cx)? else {
+                return this.poll_silence(cx).map(|status| Some(Err(status)));
             };
+            this.silence = None;
+            let Some(frame) = frame else { return Poll::Ready(None) };
             let length = frame.data_ref().cloned().and_then(|data| this.learn(&data));
             // Over the limit: let the decoder refuse it at once.
             let Some(length) = length.filter(|n| (SMALL_BYTES..=this.budget.limit).contains(n)) else {
@@ -197,7 +224,7 @@ mod tests {
     use crate::memory::Shares;
 
     fn of(bodies: u64, limit: u64, remedy: &str) -> ReceiveBudget {
-        ReceiveBudget::new(Budget::new(Shares { bodies, queue: 0, work: 0 }), limit, remedy)
+        ReceiveBudget::new(Budget::new(Shares { bodies, queue: 0, work: 0 }), limit, remedy, Duration::from_secs(5))
     }
 
     /// A body of these frames, and what is received of it.
@@ -208,6 +235,7 @@ mod tests {
             inner: Body::new(Frames(Box::pin(frames))),
             budget: budget.clone(),
             prefix: Vec::new(),
+            silence: None,
             waiting: None,
             received: received.clone(),
             length: Arc::new(AtomicU64::new(0)),
@@ -270,6 +298,26 @@ mod tests {
         let (mut huge, _received) = body(&budget, vec![prefix(1 << 29)]);
         assert!(poll(&mut huge).is_ready());
         assert_eq!(budget.free.available_permits(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_silent_sender_is_given_up_but_not_one_that_waits_for_us() {
+        let mut budget = of(1 << 20, 1 << 20, "");
+        budget.patience = Duration::ZERO;
+        let (mut silent, _) = body(&budget, Vec::new());
+        silent.inner = Body::new(Frames(Box::pin(tokio_stream::pending())));
+        let given_up = std::future::poll_fn(|cx| Pin::new(&mut silent).poll_frame(cx)).await;
+        let Some(Err(status)) = given_up else { panic!("it never sends anything") };
+        assert_eq!(status.code(), Code::Aborted);
+        assert!(status.message().contains("limits.body_timeout"), "{status}");
+
+        let (mut first, held) = body(&budget, vec![prefix(1 << 20)]);
+        let (mut second, _received) = body(&budget, vec![prefix(700_000)]);
+        assert!(poll(&mut first).is_ready());
+        assert!(poll(&mut second).is_pending(), "it waits for its place, whatever its patience");
+        drop(held);
+        drop(first);
+        assert!(poll(&mut second).is_ready());
     }
 
     #[test]

@@ -11,12 +11,9 @@ use tonic::{
 use tonic_health::{ServingStatus, server::HealthReporter};
 use tower::layer::util::{Identity, Stack};
 
-use super::{
-    listener::{self, Listener},
-    receive::ReceiveBudget,
-    service::Service,
-};
+use super::{gate::Gate, listener::Listener, receive::ReceiveBudget, service::Service};
 use crate::{
+    access::Access,
     engine::{DrainReport, Engine, Lifecycle},
     proving::Proving,
 };
@@ -37,8 +34,8 @@ const STREAM_WINDOW: u32 = 1 << 20;
 /// hold up `GetStatus` beside them.
 const CONNECTION_WINDOW: u32 = 256 << 20;
 
-/// How to serve. [`Default`] suits the known clients.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// How to serve. [`Default`] suits the known clients, and asks nobody who they are.
+#[derive(Clone, Debug)]
 pub struct ServeOptions {
     /// The largest payload of a message, both ways; a message may be a little larger for what is around it.
     pub max_message_bytes: usize,
@@ -48,6 +45,14 @@ pub struct ServeOptions {
     pub drain_for: Duration,
     /// How long connections may take to close after that.
     pub close_for: Duration,
+    /// Who may do what.
+    pub access: Access,
+    /// Connections at once, of each listener.
+    pub max_connections: usize,
+    /// Unfinished calls at once, over all listeners; health checks do not count.
+    pub max_calls: usize,
+    /// How long a request's body may bring nothing before its call is ended.
+    pub body_timeout: Duration,
 }
 
 impl Default for ServeOptions {
@@ -57,6 +62,10 @@ impl Default for ServeOptions {
             message_limit_remedy: "raise the daemon's message limit, or send less".to_owned(),
             drain_for: Duration::from_secs(60),
             close_for: Duration::from_secs(5),
+            access: Access::default(),
+            max_connections: 1024,
+            max_calls: 4096,
+            body_timeout: Duration::from_secs(60),
         }
     }
 }
@@ -100,23 +109,23 @@ pub async fn serve<P: Proving>(
     set_health(&health, &at_start).await;
     let routes = routes(&engine, &health, &options)?;
     let limit = message_limit(&options) as u64;
-    let budget = ReceiveBudget::new(engine.budget().clone(), limit, &options.message_limit_remedy);
+    let budget =
+        ReceiveBudget::new(engine.budget().clone(), limit, &options.message_limit_remedy, options.body_timeout);
+    let gate = Gate::new(options.access.clone(), options.max_calls);
     let (close, closing) = watch::channel(());
     let mut servers = JoinSet::new();
     for listener in listeners {
         let name = listener.to_string();
         tracing::debug!(listener = name, "serving");
-        let router = router(budget.clone(), routes.clone());
+        let router = router(gate.clone(), budget.clone(), routes.clone());
+        let connections = listener.connections(options.max_connections);
         let mut closing = closing.clone();
         let closed = async move {
             // Also when the sender is dropped, that is when this function is.
             let _ = closing.changed().await;
         };
         servers.spawn(async move {
-            let served = match listener {
-                Listener::Tcp(l) => router.serve_with_incoming_shutdown(listener::tcp(l), closed).await,
-                Listener::Unix(l) => router.serve_with_incoming_shutdown(listener::unix(l), closed).await,
-            };
+            let served = router.serve_with_incoming_shutdown(connections, closed).await;
             (name, served)
         });
     }
@@ -165,13 +174,17 @@ fn message_limit(options: &ServeOptions) -> usize {
     options.max_message_bytes.saturating_add(ENVELOPE_BYTES)
 }
 
-fn router(budget: ReceiveBudget, routes: Routes) -> Router<Stack<ReceiveBudget, Identity>> {
+type Layers = Stack<ReceiveBudget, Stack<Gate, Identity>>;
+
+fn router(gate: Gate, budget: ReceiveBudget, routes: Routes) -> Router<Layers> {
     Server::builder()
         .http2_keepalive_interval(Some(PING_EVERY))
         .http2_keepalive_timeout(Some(PING_TIMEOUT))
         .max_concurrent_streams(STREAMS)
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
+        // The first is the outermost: nothing is received of a request that may not come in.
+        .layer(gate)
         .layer(budget)
         .add_routes(routes)
 }

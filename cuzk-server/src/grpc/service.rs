@@ -13,6 +13,7 @@ use tonic::{Request, Response, Status};
 
 use super::{
     convert, error,
+    gate::Subject,
     receive::Received,
     streams::{self, Pictures},
     views,
@@ -67,6 +68,7 @@ impl<P: Proving> ProvingEngine for Service<P> {
     }
 
     async fn cancel_proof(&self, request: Request<CancelProofRequest>) -> Answer<CancelProofResponse> {
+        about(&request, &request.get_ref().job_id);
         let was_running = self.engine.cancel(&request.into_inner().job_id).map_err(failed)?;
         if was_running {
             self.engine.settle().await;
@@ -83,6 +85,7 @@ impl<P: Proving> ProvingEngine for Service<P> {
     }
 
     async fn preload_srs(&self, request: Request<PreloadSrsRequest>) -> Answer<PreloadSrsResponse> {
+        about(&request, &request.get_ref().circuit_id);
         let circuit = convert::circuit(&request.into_inner().circuit_id).map_err(refused)?;
         let preloaded = self.engine.preload(circuit).await.map_err(failed)?;
         Ok(Response::new(PreloadSrsResponse {
@@ -92,6 +95,7 @@ impl<P: Proving> ProvingEngine for Service<P> {
     }
 
     async fn evict_srs(&self, request: Request<EvictSrsRequest>) -> Answer<EvictSrsResponse> {
+        about(&request, &request.get_ref().circuit_id);
         let circuit = convert::circuit(&request.into_inner().circuit_id).map_err(refused)?;
         let evicted = self.engine.evict(circuit);
         Ok(Response::new(EvictSrsResponse {
@@ -124,6 +128,13 @@ impl<P: Proving> ProvingEngine for Service<P> {
     async fn watch_status(&self, request: Request<WatchStatusRequest>) -> Answer<Pictures<WatchStatusResponse>> {
         let jobs = request.into_inner().jobs.min(views::MOST) as usize;
         Ok(Response::new(streams::of_engine(self.engine.clone(), self.engine.watch(), jobs)))
+    }
+}
+
+/// Tells the audit what a call is about.
+fn about<T>(request: &Request<T>, what: &str) {
+    if let Some(subject) = request.extensions().get::<Subject>() {
+        subject.is(what);
     }
 }
 

@@ -1,5 +1,7 @@
 //! The service over real sockets, with the generated client.
 
+mod access;
+
 use std::{path::PathBuf, sync::Arc};
 
 use cuzk_proto::v1::{
