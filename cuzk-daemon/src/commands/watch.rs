@@ -1,6 +1,6 @@
 //! `watch`: a running daemon's devices and jobs, live.
 
-use std::{io::IsTerminal, thread};
+use std::{io::IsTerminal, pin::pin, thread};
 
 use console::{Key, Term};
 use cuzk_proto::v1::{WatchStatusRequest, WatchStatusResponse};
@@ -21,12 +21,12 @@ pub(super) async fn watch(args: &WatchArgs) -> Result<(), Failure> {
     let failed = |status: &tonic::Status| client::refused("watch the daemon", target, status);
     let mut pictures = asked.map_err(|status| failed(&status))?.into_inner();
     let mut screen = Screen::new();
-    let mut quit = screen.quit_key();
+    let mut quit = pin!(screen.quit_key());
     loop {
         let next = tokio::select! {
             next = pictures.message() => next.map_err(|status| failed(&status))?,
             _ = tokio::signal::ctrl_c() => break,
-            Ok(()) = &mut quit => break,
+            () = &mut quit => break,
         };
         let Some(picture) = next else {
             eprintln!("the daemon has stopped");
@@ -64,23 +64,24 @@ impl Screen {
     }
 
     /// Resolves when q is pressed; never without a terminal. The thread that reads keys ends with the process.
-    fn quit_key(&self) -> oneshot::Receiver<()> {
+    fn quit_key(&self) -> impl Future<Output = ()> + use<> {
         let (pressed, quit) = oneshot::channel();
-        let Some(term) = self.term.clone() else {
-            // Kept, so that the receiver never resolves.
-            std::mem::forget(pressed);
-            return quit;
-        };
-        thread::spawn(move || {
-            while let Ok(key) = term.read_key() {
-                if matches!(key, Key::Char('q' | 'Q') | Key::CtrlC) {
-                    // Nobody listens any more if the command is at its end.
-                    let _ = pressed.send(());
-                    return;
+        if let Some(term) = self.term.clone() {
+            thread::spawn(move || {
+                while let Ok(key) = term.read_key() {
+                    if matches!(key, Key::Char('q' | 'Q') | Key::CtrlC) {
+                        // Nobody listens any more if the command is at its end.
+                        let _ = pressed.send(());
+                        return;
+                    }
                 }
+            });
+        }
+        async move {
+            if quit.await.is_err() {
+                std::future::pending().await
             }
-        });
-        quit
+        }
     }
 }
 

@@ -87,7 +87,7 @@ pub struct WorkerView {
     pub job_id: String,
     /// Which partition.
     pub partition: u32,
-    /// The phase it is in: as in [`PhaseTimings`], "check" before them and "verify" after them.
+    /// The phase it is in, named as in [`PhaseTimings`]; "begin" and "check" come before those, "verify" after.
     pub phase: &'static str,
     /// Since when it is in that phase.
     pub since: SystemTime,

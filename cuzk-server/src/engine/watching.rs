@@ -188,7 +188,7 @@ impl Pace {
 }
 
 impl<P: Proving> Shared<P> {
-    /// Looks at the state: nobody is told, for nothing changes.
+    /// Turns what the core says at a moment into what people read.
     pub(super) fn lens(&self, now: Instant) -> Lens<'_> {
         Lens { ids: &self.ids, device_ids: &self.device_ids, now, wall: SystemTime::now() }
     }
@@ -219,7 +219,7 @@ fn device_views<P: Proving>(state: &State<P>, lens: &Lens<'_>) -> Vec<DeviceView
         .collect();
     for (run, slot) in state.core.ledger().iter() {
         if let Place::Device(device) = slot.place {
-            // Before the worker says what it is at, it takes over.
+            // Until the worker says what it is at, it takes the partition over.
             let phase = state.running.get(&run).and_then(|attempt| attempt.progress().phase());
             let (phase, since) = phase.unwrap_or(("begin", slot.since));
             views[device].busy.push(lens.worker(run, phase, since));
