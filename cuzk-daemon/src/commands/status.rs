@@ -161,6 +161,7 @@ mod tests {
                 tier: Tier::Warm as i32,
                 size_bytes: 1 << 30,
                 ref_count: 1,
+                ..Default::default()
             }],
             queues: vec![QueueStatus { proof_kind: "POREP_SEAL_COMMIT".into(), pending: 2, in_progress: 1 }],
             warnings: vec!["development parameters\nin use".into()],
