@@ -111,7 +111,6 @@ fn bad_values_are_usage_errors() {
         "jobs list --state odd",
         "jobs list --limit 0",
         "srs preload porep-3k",
-        "gpu list --local --addr 127.0.0.1:1",
         "token new --name n",
         "token new --name n --scope write",
         "token new --name a#b --scope read",

@@ -107,7 +107,7 @@ pub struct GpuListArgs {
     #[command(flatten)]
     pub client: ClientArgs,
     /// Look at this machine and ask no daemon.
-    #[arg(long, conflicts_with = "addr")]
+    #[arg(long)]
     pub local: bool,
     /// Print JSON instead of a table.
     #[arg(long)]
