@@ -5,7 +5,7 @@
 
 use std::{
     collections::BTreeMap,
-    time::{Duration, Instant, SystemTime},
+    time::{Instant, SystemTime},
 };
 
 use cuzk_synth::circuit::{CircuitId, CircuitKind};
@@ -151,7 +151,8 @@ pub struct EngineView {
 pub(super) struct Lens<'a> {
     pub(super) ids: &'a JobIds,
     pub(super) device_ids: &'a [String],
-    pub(super) now: Instant,
+    /// A moment, and the wall clock then: always the same, so that a time reads the same in every picture.
+    pub(super) then: Instant,
     pub(super) wall: SystemTime,
 }
 
@@ -207,9 +208,12 @@ impl Lens<'_> {
         }
     }
 
-    /// The wall clock at a moment, as far as it can be told from now.
+    /// The wall clock at a moment.
     pub(super) fn time(&self, at: Instant) -> SystemTime {
-        let ago = self.now.checked_duration_since(at).unwrap_or(Duration::ZERO);
-        self.wall.checked_sub(ago).unwrap_or(SystemTime::UNIX_EPOCH)
+        let time = match at.checked_duration_since(self.then) {
+            Some(after) => self.wall.checked_add(after),
+            None => self.wall.checked_sub(self.then.saturating_duration_since(at)),
+        };
+        time.unwrap_or(SystemTime::UNIX_EPOCH)
     }
 }

@@ -1,9 +1,6 @@
 //! Looking at an engine, once or over and over.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant, SystemTime},
-};
+use std::{sync::Arc, time::Duration};
 
 use tokio::sync::watch;
 
@@ -33,8 +30,8 @@ impl<P: Proving> Engine<P> {
     /// are still kept, the latest end first. Cost: one pass over them, under the engine's lock.
     pub fn jobs(&self, filter: &JobFilter) -> Vec<JobView> {
         let shared = &self.handle.shared;
-        let (jobs, now) = shared.read(|state, now| (state.core.list(filter, now), now));
-        let lens = shared.lens(now);
+        let jobs = shared.read(|state, now| state.core.list(filter, now));
+        let lens = shared.lens();
         jobs.into_iter().map(|job| lens.job(job, &Phases::new())).collect()
     }
 
@@ -50,8 +47,8 @@ impl<P: Proving> Engine<P> {
         let shared = &self.handle.shared;
         let revision = *shared.revision.subscribe().borrow();
         let status = self.status();
-        let (devices, loading, incidents) = shared.read(|state, now| {
-            let lens = shared.lens(now);
+        let (devices, loading, incidents) = shared.read(|state, _| {
+            let lens = shared.lens();
             let loading: Vec<_> = state.loads.iter().map(|(circuit, load)| (*circuit, load.percent())).collect();
             let incidents = state.incidents.iter().map(|noted| lens.incident(noted)).collect();
             (device_views(state, &lens), loading, incidents)
@@ -189,19 +186,19 @@ impl Pace {
 
 impl<P: Proving> Shared<P> {
     /// Turns what the core says at a moment into what people read.
-    pub(super) fn lens(&self, now: Instant) -> Lens<'_> {
-        Lens { ids: &self.ids, device_ids: &self.device_ids, now, wall: SystemTime::now() }
+    pub(super) fn lens(&self) -> Lens<'_> {
+        Lens { ids: &self.ids, device_ids: &self.device_ids, then: self.started_at, wall: self.started_wall }
     }
 
     fn job_view(&self, key: JobKey) -> Option<JobView> {
-        let (job, phases, now) = self.read(|state, now| {
+        let (job, phases) = self.read(|state, now| {
             let job = state.core.snapshot(key, now)?;
             let of_job = state.running.iter().filter(|(run, _)| run.job == key);
             let phases: Phases =
                 of_job.filter_map(|(run, attempt)| Some((*run, attempt.progress().phase()?))).collect();
-            Some((job, phases, now))
+            Some((job, phases))
         })?;
-        Some(self.lens(now).job(job, &phases))
+        Some(self.lens().job(job, &phases))
     }
 }
 

@@ -5,7 +5,7 @@ mod effects;
 use std::{
     collections::HashMap,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc},
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use cuzk_synth::circuit::{CircuitId, CircuitKind};
@@ -35,6 +35,8 @@ pub(super) struct Shared<P: Proving> {
     /// Where jobs are kept through a crash, if they are.
     pub(super) keeper: Option<Keeper>,
     pub(super) started_at: Instant,
+    /// The wall clock at that time.
+    pub(super) started_wall: SystemTime,
     pub(super) lifecycle: watch::Sender<Lifecycle>,
     /// The number of unfinished jobs.
     pub(super) unfinished: watch::Sender<usize>,
@@ -141,6 +143,7 @@ impl<P: Proving> Shared<P> {
             ids: ids.unwrap_or_else(|| JobIds::new(unix_millis(), rand::random())),
             keeper,
             started_at: Instant::now(),
+            started_wall: SystemTime::now(),
             lifecycle: watch::Sender::new(Lifecycle::Serving),
             unfinished: watch::Sender::new(0),
             revision: Revision::new(),
