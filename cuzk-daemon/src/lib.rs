@@ -8,6 +8,7 @@
 //! * [`run`]: the life of the daemon, from listeners first to drained last; [`backend`], [`porep`]: who proves
 //! * [`state`]: the folder of the job store
 //! * [`shutdown`], [`notify`], [`logging`]: signals, the supervisor, the log
+//! * [`fetch`]: parameter files from the network; [`disk`]: room for them
 //! * [`allocator`]: memory that is kept for the next proof, and given back when none comes
 //! * [`client`]: a connection to a running daemon; [`exit`]: exit codes and errors
 
@@ -18,7 +19,9 @@ pub mod cli;
 pub mod client;
 pub mod commands;
 pub mod config;
+pub mod disk;
 pub mod exit;
+pub mod fetch;
 pub mod listen;
 pub mod logging;
 pub mod notify;

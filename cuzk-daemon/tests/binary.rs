@@ -184,3 +184,57 @@ fn help_and_version_succeed_and_nonsense_ends_with_2() {
     assert!(out.contains("Exit codes"), "{out}");
     assert_eq!(run(cuzk(&["nonsense"])).0, 2);
 }
+
+#[test]
+fn params_fetch_wants_a_mirror_that_is_encrypted_and_a_folder_without_development_parameters() {
+    let place = Place::new();
+    let dir = place.dir.path().to_str().expect("UTF-8");
+    let fetch = |more: &[&str]| {
+        let mut command = cuzk(&["params", "fetch", "--circuit", "porep-2k", "--param-cache", dir]);
+        command.args(more).env("XDG_CACHE_HOME", dir);
+        run(command)
+    };
+    let (code, _, err) = fetch(&[]);
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("no mirror is named") && err.contains("/ipfs/{cid}"), "{err}");
+    let (code, _, err) = fetch(&["--mirror", "http://127.0.0.1:9/"]);
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("not encrypted") && err.contains("--allow-http"), "{err}");
+    let (code, _, err) = fetch(&["--mirror", "https://h/", "--set", "srs.mirrors=ftp://h"]);
+    assert_eq!(code, 2, "{err}");
+
+    let files = cuzk_gpu::params::Files::of("porep-2k".parse().expect("legal"), place.dir.path()).expect("built");
+    std::fs::write(&files.sidecar, "{}").expect("writable");
+    let (code, _, err) = fetch(&["--mirror", "https://127.0.0.1:9/"]);
+    assert_eq!(code, 1, "{err}");
+    assert!(err.contains("development parameters") && err.contains("--param-cache"), "{err}");
+}
+
+#[test]
+fn params_fetch_says_what_a_mirror_gave_in_place_of_the_file() {
+    let place = Place::new();
+    let dir = place.dir.path().to_str().expect("UTF-8");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}/ipfs/{{cid}}", listener.local_addr().expect("bound"));
+    let mirror = std::thread::spawn(move || {
+        use std::io::{BufRead, BufReader, Write};
+        let (mut stream, _) = listener.accept().expect("asked");
+        let asked = BufReader::new(&stream).lines().map_while(Result::ok).take_while(|line| !line.is_empty()).next();
+        let page = "<".repeat(179);
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 179\r\n\r\n";
+        stream.write_all(format!("{head}{page}").as_bytes()).expect("read");
+        asked.expect("a request")
+    });
+    let args = ["params", "fetch", "--circuit", "porep-2k", "--param-cache", dir, "--allow-http", "--mirror", &url];
+    let mut command = cuzk(&args);
+    command.env("XDG_CACHE_HOME", dir);
+    let (code, _, err) = run(command);
+    assert_eq!(code, 1, "{err}");
+    assert!(err.contains("answered an HTML page of 179 bytes instead of v28-"), "{err}");
+    assert_eq!(
+        mirror.join().expect("it answered"),
+        "GET /ipfs/QmamahpFCstMUqHi2qGtVoDnRrsXhid86qsfvoyCTKJqHr HTTP/1.1"
+    );
+    let left: Vec<_> = std::fs::read_dir(dir).expect("readable").map(|e| e.expect("readable").file_name()).collect();
+    assert_eq!(left, [".cuzk-fetch.lock"]);
+}

@@ -17,7 +17,7 @@ pub use self::{
     client::{CancelArgs, ClientArgs, PriorityArg, ProveArgs, StatusArgs},
     config::ConfigCommand,
     kernels::{KernelsBuildArgs, KernelsCommand},
-    params::{GenerateArgs, ListArgs, ParamsCommand, VerifyArgs},
+    params::{FetchArgs, GenerateArgs, ListArgs, ParamsCommand, VerifyArgs},
     sample::{DemoArgs, GenC1Args, SimulateArgs, VariantArg},
     serve::ConfigArgs,
     token::{TokenCommand, TokenNewArgs},
@@ -83,7 +83,7 @@ pub enum Command {
     /// Compile GPU kernels ahead of time.
     #[command(subcommand)]
     Kernels(KernelsCommand),
-    /// Make, check and list proving parameters.
+    /// Fetch, make, check and list proving parameters.
     #[command(subcommand)]
     Params(ParamsCommand),
     /// Check and show the configuration.
@@ -113,4 +113,5 @@ const LONG_VERSION: &str = concat!(
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done, 1 failed, 2 wrong command line or configuration, 3 no daemon at the address,
-4 input refused, 5 try again later (queue full, draining, parameters missing), 6 unknown job, 7 job store unusable.";
+4 input refused, 5 try again later (queue full, draining, parameters missing,
+mirror or network failing), 6 unknown job, 7 job store unusable.";

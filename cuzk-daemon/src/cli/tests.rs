@@ -74,6 +74,11 @@ fn the_scripts_command_lines() {
         parse("params generate --circuit porep-2k --out /p"),
         Ok(Command::Params(ParamsCommand::Generate(_)))
     ));
+    let parsed = parse("params fetch --circuit porep-2k --circuit porep-32g --mirror https://h/{cid} --param-cache /p");
+    assert!(
+        matches!(parsed, Ok(Command::Params(ParamsCommand::Fetch(f))) if f.circuit.len() == 2 && f.mirror.len() == 1)
+    );
+    assert!(matches!(parse("params fetch --all"), Ok(Command::Params(ParamsCommand::Fetch(f))) if f.all));
     assert!(matches!(parse("status --json --addr unix:///s"), Ok(Command::Status(s)) if s.json));
     let parsed = parse("gen-c1 --sector-size 32GiB --variant v1_1 --seed 1 --out f");
     assert!(matches!(parsed, Ok(Command::GenC1(g)) if g.sector_size == SectorSize::Gib32));
@@ -101,6 +106,9 @@ fn the_scripts_command_lines() {
 fn bad_values_are_usage_errors() {
     for line in [
         "params generate --circuit porep-3k --out /p",
+        "params fetch",
+        "params fetch --all --circuit porep-2k",
+        "params fetch --all --mirror ftp://h",
         "kernels build --arch sm_75 --out /k",
         "status --addr https://h",
         "status --addr https://h:1 --tls-cert c",

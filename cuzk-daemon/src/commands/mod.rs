@@ -4,6 +4,8 @@ mod c1;
 mod cancel;
 mod config;
 mod demo;
+mod download;
+mod fetch;
 mod follow;
 mod gen_c1;
 mod gpu;

@@ -1,4 +1,4 @@
-//! `params generate`, `params verify`, `params list`.
+//! `params generate`, `params verify`, `params list`; `params fetch` is in [`super::fetch`].
 
 use std::{path::Path, sync::atomic::AtomicBool, time::Instant};
 
@@ -13,6 +13,7 @@ use serde_json::json;
 
 use super::{
     config::load,
+    fetch,
     progress::{GenerateBar, ReadBar},
 };
 use crate::{
@@ -24,6 +25,7 @@ use crate::{
 pub(super) fn params(command: &ParamsCommand) -> Result<(), Failure> {
     match command {
         ParamsCommand::Generate(GenerateArgs { circuit, out, seed }) => generate(*circuit, out, seed),
+        ParamsCommand::Fetch(args) => fetch::fetch(args),
         ParamsCommand::Verify(VerifyArgs { config, circuit }) => verify(&load(config)?.config.srs.param_cache, circuit),
         ParamsCommand::List(ListArgs { config, json }) => list(&load(config)?.config.srs.param_cache, *json),
     }
@@ -63,7 +65,8 @@ fn verify(directory: &Path, circuits: &[CircuitId]) -> Result<(), Failure> {
     };
     if chosen.is_empty() {
         let text = format!("no parameter files of a known circuit in {}", directory.display());
-        return Err(Failure::new(Exit::Failure, text).with_hint("`params list` names the files that are looked for"));
+        return Err(Failure::new(Exit::Failure, text)
+            .with_hint("`params list` names the files that are looked for, `params fetch` downloads them"));
     }
     let mut bad = 0;
     for circuit in chosen {
@@ -100,15 +103,20 @@ fn list(directory: &Path, json: bool) -> Result<(), Failure> {
         return Ok(());
     }
     println!("{}", directory.display());
+    let mut missing = false;
     for (circuit, found) in &rows {
         match found {
             Ok(found) => println!("{:<11} {:>14} bytes  {}", circuit.to_string(), found.bytes, provenance(found)),
             Err(ParamError::Missing { path, .. }) => {
                 let name = path.file_name().unwrap_or_default();
                 println!("{:<11} missing: {}", circuit.to_string(), name.display());
+                missing = true;
             }
             Err(error) => println!("{:<11} unusable: {error}", circuit.to_string()),
         }
+    }
+    if missing {
+        println!("\n`cuzk-daemon params fetch --circuit CIRCUIT --mirror URL` downloads what is missing");
     }
     Ok(())
 }
@@ -127,7 +135,8 @@ fn json_row(circuit: CircuitId, found: &Result<Found, ParamError>) -> serde_json
     }
 }
 
-fn porep_circuits() -> impl Iterator<Item = CircuitId> {
+/// The circuits that are built.
+pub(super) fn porep_circuits() -> impl Iterator<Item = CircuitId> {
     CircuitId::all().filter(|circuit| circuit.kind == CircuitKind::Porep)
 }
 

@@ -68,7 +68,7 @@ impl Drop for ReadBar {
     }
 }
 
-fn bytes_style() -> ProgressStyle {
+pub(super) fn bytes_style() -> ProgressStyle {
     let template = "{msg} {wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
     ProgressStyle::with_template(template).expect("a legal template")
 }

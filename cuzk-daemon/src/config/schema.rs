@@ -19,7 +19,7 @@ use super::{
     },
     units::{ByteSize, Span},
 };
-use crate::listen::Endpoint;
+use crate::{fetch::mirror::Mirror, listen::Endpoint};
 
 /// One configuration key.
 pub struct Key {
@@ -129,6 +129,8 @@ schema! {
     srs: Srs {
         /// Directory of the parameter files; without this key FIL_PROOFS_PARAMETER_CACHE names it.
         param_cache: PathBuf = PathBuf::from("/var/tmp/filecoin-proof-parameters"),
+        /// Where `params fetch` asks for parameter files: folders' URLs, or patterns with {file} or {cid}, in order.
+        mirrors: OneOrMany<Mirror> = OneOrMany(Vec::new()),
         /// Whether parameters made on this machine are used; never set this where real sectors are proven.
         allow_dev_params: bool = false,
         /// What is checked of each point that is loaded to a GPU: "off", that it is on its "curve", or in its "subgroup".

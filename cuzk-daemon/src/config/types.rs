@@ -11,7 +11,7 @@ use super::{
     setting::{Setting, from_string, mismatch},
     units::ByteSize,
 };
-use crate::listen::Endpoint;
+use crate::{fetch::mirror::Mirror, listen::Endpoint};
 
 /// How much host memory the daemon may plan with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,6 +138,19 @@ impl Setting for Endpoint {
 
     fn from_toml(value: &Value) -> Result<Self, String> {
         from_string(value, str::parse::<Self>)
+    }
+
+    fn to_toml(&self) -> Value {
+        self.to_string().into()
+    }
+}
+
+impl Setting for Mirror {
+    const EXPECTS: &'static str =
+        "a URL such as \"https://mirror.example/params/\" or \"https://gateway.example/ipfs/{cid}\"";
+
+    fn from_toml(value: &Value) -> Result<Self, String> {
+        from_string(value, |text| text.parse().map_err(|error| format!("{text:?} {error}")))
     }
 
     fn to_toml(&self) -> Value {
@@ -423,6 +436,13 @@ mod tests {
         for text in ["0", "=porep-32g", "0=", "0=porep-33g", "0=porep-32g+"] {
             assert!(read::<Affinity>(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn mirrors_are_refused_with_the_reason() {
+        assert!(read::<Mirror>("https://h/{cid}").is_ok());
+        assert!(read::<Mirror>("https://u:p@h").is_err_and(|error| error.contains("password")));
+        assert!(Mirror::from_toml(&Value::Integer(1)).is_err_and(|error| error.contains("expected a URL")));
     }
 
     #[test]

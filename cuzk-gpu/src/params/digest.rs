@@ -26,14 +26,30 @@ impl Digest {
 
     /// Reads a file to its end.
     pub fn of_file(mut file: &File) -> io::Result<Self> {
-        let mut state = State::new();
+        let mut hasher = Hasher::default();
         let mut buffer = vec![0; 1 << 20];
         loop {
             match file.read(&mut buffer)? {
-                0 => return Ok(Self::of_hash(&state.finalize())),
-                n => state.update(&buffer[..n]),
+                0 => return Ok(hasher.digest()),
+                n => hasher.update(&buffer[..n]),
             };
         }
+    }
+}
+
+/// The digest of bytes that come piece by piece.
+#[derive(Clone, Debug, Default)]
+pub struct Hasher(State);
+
+impl Hasher {
+    /// Takes the next bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The digest of all bytes so far.
+    pub fn digest(&self) -> Digest {
+        Digest::of_hash(&self.0.finalize())
     }
 }
 

@@ -47,7 +47,7 @@ pub enum ParamError {
     /// A file is not there.
     #[error(
         "{circuit}: no file {} ([srs] param_cache, or FIL_PROOFS_PARAMETER_CACHE, names the folder). \
-         Fetch it with `paramfetch --params-for-sector-size={sector_size}` or, for tests only, run \
+         Fetch it with `cuzk-daemon params fetch --circuit {circuit}` or, for tests only, run \
          `cuzk-daemon params generate --circuit {circuit} --out {}`",
         path.display(), folder.display()
     )]
@@ -58,8 +58,6 @@ pub enum ParamError {
         path: PathBuf,
         /// Its folder.
         folder: PathBuf,
-        /// In bytes.
-        sector_size: u64,
     },
     /// Development parameters, not allowed.
     #[error(
@@ -75,7 +73,7 @@ pub enum ParamError {
     },
     /// The file is not what it should be.
     #[error(
-        "{}: digest {found}, expected {expected} ({by}): the file is corrupt or another one; delete it and fetch it again",
+        "{}: digest {found}, expected {expected} ({by}): the file is corrupt or another one; {remedy}",
         path.display()
     )]
     WrongDigest {
@@ -83,6 +81,8 @@ pub enum ParamError {
         path: PathBuf,
         /// Who expects that.
         by: &'static str,
+        /// How to come by the right one.
+        remedy: String,
         /// The digest expected.
         expected: String,
         /// The digest found.
@@ -123,6 +123,12 @@ pub fn official_digest(path: &Path) -> Option<&'static str> {
     Some(PARAMETERS.get(name)?.digest.as_str())
 }
 
+/// The content id under which the network publishes a parameter or verifying key file on IPFS, by file name.
+pub fn official_cid(path: &Path) -> Option<&'static str> {
+    let name = path.file_name()?.to_str()?;
+    Some(PARAMETERS.get(name)?.cid.as_str())
+}
+
 impl Library {
     /// The parameters in `folder`.
     pub fn new(folder: PathBuf, allow_development: bool, verdicts: Verdicts) -> Self {
@@ -143,12 +149,9 @@ impl Library {
     pub fn find(&self, circuit: CircuitId) -> Result<Found, ParamError> {
         let files = Files::of(circuit, &self.folder)?;
         let missing = |path: &Path, error: io::Error| match error.kind() {
-            io::ErrorKind::NotFound => ParamError::Missing {
-                circuit,
-                path: path.to_owned(),
-                folder: self.folder.clone(),
-                sector_size: circuit.size.bytes(),
-            },
+            io::ErrorKind::NotFound => {
+                ParamError::Missing { circuit, path: path.to_owned(), folder: self.folder.clone() }
+            }
             _ => ParamError::Io { path: path.to_owned(), error },
         };
         let bytes =
@@ -172,9 +175,14 @@ impl Library {
 
     /// Compares the digests of both files with those expected. Reads the files whole, once for each version of them.
     pub fn verify(&self, found: &Found) -> Result<(), ParamError> {
-        let by = match found.provenance {
-            Provenance::Official => "as published by the network",
-            Provenance::Development => "as noted when they were made",
+        let (by, remedy) = match found.provenance {
+            Provenance::Official => (
+                "as published by the network",
+                format!("`cuzk-daemon params fetch --circuit {}` replaces it", found.circuit),
+            ),
+            Provenance::Development => {
+                ("as noted when they were made", "delete the circuit's files and generate them again".to_owned())
+            }
         };
         for (path, expected) in [(&found.files.params, &found.params_digest), (&found.files.vk, &found.vk_digest)] {
             let digest = self.verdicts.digest(path).map_err(|error| ParamError::Io { path: path.clone(), error })?;
@@ -182,6 +190,7 @@ impl Library {
                 return Err(ParamError::WrongDigest {
                     path: path.clone(),
                     by,
+                    remedy,
                     expected: expected.clone(),
                     found: digest,
                 });
@@ -270,7 +279,7 @@ mod tests {
         for part in [
             folder.files.params.to_str().unwrap(),
             "param_cache",
-            "paramfetch --params-for-sector-size=2048",
+            "cuzk-daemon params fetch --circuit porep-2k",
             "params generate --circuit porep-2k",
         ] {
             assert!(text.contains(part), "{part:?} is not in {text:?}");
@@ -290,6 +299,7 @@ mod tests {
         let error = library.verify(&found).unwrap_err();
         // The digest of the 2 KiB parameters in the network's list.
         assert!(error.to_string().contains("434fb1338ecfaf0f59256f30dde4968f"), "{error}");
+        assert!(error.to_string().contains("params fetch --circuit porep-2k` replaces it"), "{error}");
     }
 
     #[test]

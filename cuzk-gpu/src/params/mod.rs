@@ -4,8 +4,8 @@ mod digest;
 mod library;
 mod sidecar;
 
-pub use digest::{Digest, Verdicts};
-pub use library::{Found, Library, ParamError, Provenance, official_digest};
+pub use digest::{Digest, Hasher, Verdicts};
+pub use library::{Found, Library, ParamError, Provenance, official_cid, official_digest};
 pub use sidecar::Sidecar;
 
 use std::path::{Path, PathBuf};
