@@ -13,6 +13,7 @@ use crate::fetch::transfer::Report;
 
 /// Shows one file's way here.
 pub(super) struct Download {
+    /// Which file, in fewer words than its name has.
     name: String,
     /// `None` where standard error is no terminal.
     bar: Option<ProgressBar>,

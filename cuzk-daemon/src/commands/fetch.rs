@@ -98,16 +98,17 @@ impl Order {
     /// Sees to it that a file is here.
     fn bring(&self, circuit: CircuitId, wanted: &Wanted, verdicts: &Verdicts) -> Result<(), Failure> {
         let path = self.folder.join(&wanted.name);
+        let name = format!("{circuit} {}", kind(&path));
         if path.exists() {
-            println!("{circuit}: checking {}", wanted.name);
+            println!("{name}: checking {}", path.display());
             let found = verdicts.digest(&path).map_err(|e| Failure::io("read", &path, e))?;
             if found == wanted.digest {
-                println!("{circuit}: {} is here and good", wanted.name);
+                println!("{name}: here and good");
                 return Ok(());
             }
-            println!("{circuit}: {} is WRONG (digest {found}, not {}): it is replaced", wanted.name, wanted.digest);
+            println!("{name}: WRONG (digest {found}, not {}): it is replaced", wanted.digest);
         }
-        let download = Download::new(&wanted.name);
+        let download = Download::new(&name);
         let world = World {
             http: &self.http,
             mirrors: &self.mirrors,
@@ -121,8 +122,16 @@ impl Order {
         let path = placed.map_err(failure)?;
         // Its digest was computed while it came: the daemon need not read it again.
         verdicts.insert(&path, wanted.digest).map_err(|e| Failure::io("look at", &path, e))?;
-        println!("{circuit}: {} is here and good", wanted.name);
+        println!("{name}: here and good");
         Ok(())
+    }
+}
+
+/// What tells a circuit's files apart; their whole names fill more than a line.
+fn kind(path: &Path) -> &'static str {
+    match path.extension().is_some_and(|extension| extension == "vk") {
+        true => "verifying key",
+        false => "parameters",
     }
 }
 

@@ -159,7 +159,7 @@ pub fn judge(asked: &Asked<'_>, head: &Head, wanted: &Wanted) -> Verdict {
             }
             _ => Verdict::Restart,
         },
-        _ => Verdict::Fault(refused(head, wanted)),
+        _ => Verdict::Fault(refused(head)),
     }
 }
 
@@ -186,24 +186,18 @@ fn not_the_file(head: &Head, bytes: Option<u64>, wanted: &Wanted) -> Option<Faul
     let is_page = is_html(head);
     let wrong_size = bytes.is_some_and(|bytes| !wanted.bytes.contains(&bytes));
     (is_page || wrong_size).then(|| {
-        Fault::lasting(format!(
-            "answered {} instead of {}{}, {}",
-            body(head, bytes),
-            wanted.name,
-            of(head),
-            size(wanted)
-        ))
+        Fault::lasting(format!("answered {} instead of the file{}, {}", body(head, bytes), of(head), size(wanted)))
     })
 }
 
-fn refused(head: &Head, wanted: &Wanted) -> Fault {
+fn refused(head: &Head) -> Fault {
     // 408, 425, 429 and errors of the server or what stands before it come and go; what it does not implement, it never will.
     let passing = matches!(head.status, 408 | 425 | 429 | 500 | 502..=504 | 506..=599);
     let text = match head.length {
         Some(bytes) if bytes > 0 && head.content_type.is_some() => {
-            format!("answered {} instead of {}{}", body(head, Some(bytes)), wanted.name, of(head))
+            format!("answered {} instead of the file{}", body(head, Some(bytes)), of(head))
         }
-        _ => format!("did not give {}{}", wanted.name, of(head)),
+        _ => format!("did not give the file{}", of(head)),
     };
     Fault { passing, text, wait: head.retry_after }
 }

@@ -50,7 +50,7 @@ pub struct World<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     /// No mirror has it, or none gives it.
-    #[error("{name}: no mirror gave it{}; the last one, {url}, {fault}", keeps(*kept))]
+    #[error("no mirror gave {name}{}; the last one, {url}, {fault}", keeps(*kept))]
     Mirrors {
         /// The file.
         name: String,

@@ -179,7 +179,7 @@ fn an_error_page_is_called_one_and_never_put_in_place() {
     let error = place.fetch(&[&server]).unwrap_err();
     let text = error.to_string();
     for part in [
-        "answered an HTML page of 179 bytes instead of v28-test.params",
+        "answered an HTML page of 179 bytes instead of the file",
         "status 200 OK, text/html; charset=utf-8",
         "which has 300000 bytes",
         &server.url(),
@@ -221,7 +221,7 @@ fn a_mirror_without_the_file_is_asked_once() {
     let place = Place::new();
     place.fetch(&[&empty, &good]).expect("the second has it");
     place.is_done();
-    assert_eq!(place.told(), "did not give v28-test.params (status 404 Not Found, application/octet-stream)");
+    assert_eq!(place.told(), "did not give the file (status 404 Not Found, application/octet-stream)");
     let error = Place::new().fetch(&[&empty]).unwrap_err();
     assert!(matches!(error, FetchError::Mirrors { passing: false, .. }), "{error}");
 }
