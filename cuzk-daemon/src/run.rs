@@ -318,7 +318,7 @@ fn runtime(plan: &Plan) -> Result<Runtime, Failure> {
 const STOPPED: &str = "stopped at once, as a second signal asked: jobs that no store keeps are lost";
 
 /// How long clients have to close their connections once all jobs have ended.
-const CLOSE_FOR: Duration = Duration::from_secs(5);
+pub const CLOSE_FOR: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
 mod tests {
