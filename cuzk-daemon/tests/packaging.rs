@@ -121,7 +121,7 @@ fn the_unit_talks_to_the_daemon_as_the_daemon_listens() {
     let unit = Unit::read("cuzk.service");
     // READY, STOPPING and STATUS are sent by the main process; SIGHUP reads files again.
     assert_eq!((unit.service("Type"), unit.service("NotifyAccess")), ("notify", "main"));
-    assert_eq!(unit.service("ExecReload"), "/bin/kill -HUP $MAINPID");
+    assert_eq!(unit.service("ExecReload"), "/bin/sh -c 'kill -HUP $MAINPID'");
     assert_eq!(unit.service("Restart"), "on-failure");
     let given_up: Vec<_> = unit.service("RestartPreventExitStatus").split(' ').collect();
     assert_eq!(given_up, [Exit::Usage, Exit::Store].map(|exit| (exit as u8).to_string()));
