@@ -4,7 +4,6 @@ import json
 import os
 import pathlib
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -13,8 +12,8 @@ import time
 import grpc
 from grpc_tools import protoc
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-DAEMON = ROOT / "target/release/cuzk-daemon"
+from daemon import DAEMON, ROOT, free_port, params
+
 SAMPLE = ROOT / "cuzk-synth/samples/c1-2KiB-v1_1-miner1000-sector43.json"
 LIMIT = 256 << 20
 
@@ -27,23 +26,6 @@ def generated(folder):
     from cuzk.v1 import proving_pb2, proving_pb2_grpc
 
     return proving_pb2, proving_pb2_grpc
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def params():
-    """The development parameters that the tests made, or new ones."""
-    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
-    for found in sorted(cache.glob("cuzk/dev-params/*-porep-2k-*/*.insecure-dev.json")):
-        if found.with_name(found.name.replace(".insecure-dev.json", ".params")).exists():
-            return found.parent
-    folder = ROOT / "target/foreign-client-params"
-    subprocess.run([DAEMON, "params", "generate", "--circuit", "porep-2k", "--out", folder], check=True)
-    return folder
 
 
 def certificates(folder):

@@ -6,6 +6,7 @@
 //! * [`access`]: certificates and tokens, and reading them again
 //! * [`listen`]: addresses, and sockets bound without taking anything from anybody
 //! * [`run`]: the life of the daemon, from listeners first to drained last; [`backend`], [`porep`]: who proves
+//! * `page`: the status page's address
 //! * [`state`]: the folder of the job store
 //! * [`shutdown`], [`notify`], [`logging`]: signals, the supervisor, the log
 //! * [`fetch`]: parameter files from the network; [`disk`]: room for them
@@ -25,6 +26,7 @@ pub mod fetch;
 pub mod listen;
 pub mod logging;
 pub mod notify;
+mod page;
 pub mod porep;
 pub mod resources;
 pub mod run;

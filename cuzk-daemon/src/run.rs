@@ -19,6 +19,7 @@ use crate::{
     listen::{self, BindError, Endpoint, Listener, Permissions, Target, UnixGuard},
     logging,
     notify::{State, notify},
+    page::Page,
     resources::{Plan, Resources},
     shutdown::{self, Shutdown, Trigger},
     state,
@@ -48,6 +49,8 @@ pub struct Bound {
     listeners: Vec<cuzk_server::Listener>,
     endpoints: Vec<Endpoint>,
     guard: Guard,
+    /// The status page, which answers from now on.
+    page: Option<Page>,
     /// Dropped last: they remove the socket files.
     _guards: Vec<UnixGuard>,
 }
@@ -111,41 +114,31 @@ impl Bound {
         let inherited = listen::inherited().map_err(BindError::Inherited)?;
         let guard = Guard::load(config)?;
         if !inherited.is_empty() {
-            let bound = Self::of(inherited, guard)?;
+            let mut bound = Self::of(inherited, guard)?;
             if let Some(exposed) = bound.endpoints.iter().find(|endpoint| endpoint.is_exposed())
                 && let Some(why) = exposure_refused(config)
             {
                 return Err(BindError::Exposed { endpoint: exposed.clone(), why });
             }
+            bound.page = Page::open(config, &bound.guard)?;
             return Ok(bound);
         }
-        let daemon = &config.daemon;
-        let permissions = Permissions {
-            mode: daemon.socket_mode.0,
-            owner: daemon.socket_owner.clone(),
-            group: daemon.socket_group.clone(),
-        };
-        let listeners: Result<Vec<_>, _> = daemon.listen.0.iter().map(|at| listen::bind(at, &permissions)).collect();
-        Self::of(listeners?, guard)
+        let permissions = permissions(config);
+        let listen = config.daemon.listen.0.iter();
+        let listeners: Result<Vec<_>, _> = listen.map(|at| listen::bind(at, &permissions)).collect();
+        let mut bound = Self::of(listeners?, guard)?;
+        bound.page = Page::open(config, &bound.guard)?;
+        Ok(bound)
     }
 
     fn of(listeners: Vec<Listener>, guard: Guard) -> Result<Self, BindError> {
         let secure = guard.tls.as_ref().map(|tls| tls.acceptor(tls::GRPC));
-        let mut bound = Self { listeners: Vec::new(), endpoints: Vec::new(), guard, _guards: Vec::new() };
+        let mut bound = Self { listeners: Vec::new(), endpoints: Vec::new(), guard, page: None, _guards: Vec::new() };
         for listener in listeners {
-            let endpoint = listener.endpoint().map_err(BindError::Inherited)?;
-            let refused = |source| BindError::Refused { endpoint: endpoint.clone(), source };
-            bound.listeners.push(match listener {
-                Listener::Tcp(l) => {
-                    let l = tokio::net::TcpListener::from_std(l).map_err(refused)?;
-                    cuzk_server::Listener::Tcp(l, secure.clone())
-                }
-                Listener::Unix(l, guard) => {
-                    bound._guards.extend(guard);
-                    tokio::net::UnixListener::from_std(l).map_err(refused)?.into()
-                }
-            });
-            bound.endpoints.push(endpoint);
+            bound.endpoints.push(listener.endpoint().map_err(BindError::Inherited)?);
+            let (listener, guard) = listen::hand_over(listener, secure.clone())?;
+            bound.listeners.push(listener);
+            bound._guards.extend(guard);
         }
         Ok(bound)
     }
@@ -153,6 +146,11 @@ impl Bound {
     /// Who may do what, and the certificates: shared with whatever else of this daemon answers requests.
     pub fn guard(&self) -> &Guard {
         &self.guard
+    }
+
+    /// Where the status page is, with its real port, if there is one.
+    pub fn page(&self) -> Option<&Endpoint> {
+        self.page.as_ref().map(Page::endpoint)
     }
 
     /// The addresses, with real ports.
@@ -171,7 +169,7 @@ pub async fn run_daemon<P: Proving>(
     proving: Arc<P>,
     shutdown: Shutdown,
 ) -> Result<DrainReport, Failure> {
-    let Bound { listeners, endpoints, guard, _guards } = bound;
+    let Bound { listeners, endpoints, guard, page, _guards } = bound;
     let on_stop = match &store {
         Some(_) => "stopped at once: unfinished jobs go on after the next start",
         None => "stopped at once: unfinished jobs are lost",
@@ -183,6 +181,10 @@ pub async fn run_daemon<P: Proving>(
     };
     let shown: Vec<_> = endpoints.iter().map(Endpoint::to_string).collect();
     tracing::info!("listening at {}", shown.join(", "));
+    if let Some(page) = &page {
+        page.show(engine.clone());
+        tracing::info!("status page at {page}");
+    }
 
     let (mut drain, mut stop) = (shutdown.clone(), shutdown);
     let draining = async {
@@ -194,13 +196,17 @@ pub async fn run_daemon<P: Proving>(
         preload(&engine, &config.srs.preload.0).await;
         std::future::pending::<()>().await;
     };
-    tokio::select! {
+    let ended = tokio::select! {
         // Whoever asks twice wants no more waiting, also not for a drain that is about to end.
         biased;
         () = stop.stop() => Err(Failure::new(Exit::Failure, on_stop)),
         served = serving => served.map_err(|e| Failure::new(Exit::Failure, e.to_string())),
         () = getting_ready => unreachable!("it never ends"),
+    };
+    if let (Ok(_), Some(page)) = (&ended, page) {
+        page.close(CLOSE_FOR).await;
     }
+    ended
 }
 
 /// Starts a daemon as a task of the current runtime, at a free port of the loopback interface and with jobs in memory,
@@ -223,6 +229,12 @@ impl InProcess {
         self.trigger.ask();
         self.task.await.map_err(|e| Failure::new(Exit::Failure, format!("the daemon's task was lost: {e}")))?
     }
+}
+
+/// What the configuration makes of unix sockets.
+pub fn permissions(config: &Config) -> Permissions {
+    let daemon = &config.daemon;
+    Permissions { mode: daemon.socket_mode.0, owner: daemon.socket_owner.clone(), group: daemon.socket_group.clone() }
 }
 
 /// What the engine is told of the configuration.

@@ -5,6 +5,8 @@ pub mod config;
 pub mod core;
 pub mod engine;
 pub mod grpc;
+pub mod http;
+pub mod json;
 pub mod memory;
 pub mod metrics;
 pub mod proving;

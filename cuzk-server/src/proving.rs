@@ -7,7 +7,7 @@
 use std::{
     fmt,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -134,22 +134,30 @@ pub struct Progress(Arc<ProgressState>);
 
 #[derive(Default)]
 struct ProgressState {
-    /// What is being done, and since when.
-    phase: Mutex<Option<(&'static str, Instant)>>,
+    /// What was done, in order, and since when; the last is what is being done.
+    phases: Mutex<Vec<(&'static str, Instant)>>,
     /// Told when that changes.
     on_change: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
+/// Phases of one attempt that are remembered.
+const MOST_PHASES: usize = 64;
+
 impl Progress {
     /// With somebody to tell of changes, who must return at once.
     pub(crate) fn watched(on_change: impl Fn() + Send + Sync + 'static) -> Self {
-        Self(Arc::new(ProgressState { phase: Mutex::default(), on_change: Some(Box::new(on_change)) }))
+        Self(Arc::new(ProgressState { phases: Mutex::default(), on_change: Some(Box::new(on_change)) }))
     }
 
     /// Says what is being done from now on. Cheap, but not for inner loops. Names come from the code, as in
     /// [`PhaseTimings`].
     pub fn enter(&self, phase: &'static str) {
-        *self.0.phase.lock().unwrap_or_else(PoisonError::into_inner) = Some((phase, Instant::now()));
+        {
+            let mut phases = self.lock();
+            // Whoever tells of more is remembered by the first ones and the latest.
+            phases.truncate(MOST_PHASES - 1);
+            phases.push((phase, Instant::now()));
+        }
         if let Some(tell) = &self.0.on_change {
             tell();
         }
@@ -157,7 +165,16 @@ impl Progress {
 
     /// What is being done and since when, if that was said.
     pub fn phase(&self) -> Option<(&'static str, Instant)> {
-        *self.0.phase.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lock().last().copied()
+    }
+
+    /// All that was said.
+    pub(crate) fn phases(&self) -> Vec<(&'static str, Instant)> {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<(&'static str, Instant)>> {
+        self.0.phases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -446,6 +463,18 @@ mod tests {
         assert_eq!(load.percent(), Some(22));
         load.cancel();
         assert!(load.cancelled().load(Ordering::Relaxed));
+    }
+
+    #[test]
+    fn an_attempt_remembers_its_first_phases_and_the_latest() {
+        let progress = Progress::default();
+        assert_eq!(progress.phase(), None);
+        for _ in 0..2 * MOST_PHASES {
+            progress.enter("stage");
+        }
+        progress.enter("verify");
+        assert_eq!(progress.phase().map(|(name, _)| name), Some("verify"));
+        assert_eq!(progress.phases().len(), MOST_PHASES);
     }
 
     #[test]

@@ -10,7 +10,6 @@ mod follow;
 mod gen_c1;
 mod gpu;
 mod jobs;
-mod json;
 mod kernels;
 mod params;
 mod progress;
@@ -24,6 +23,8 @@ mod token;
 mod watch;
 
 use std::future::Future;
+
+use cuzk_server::json;
 
 use crate::{
     cli::Command,

@@ -6,6 +6,8 @@ use cuzk_proto::v1::{
     GetStatusResponse, GpuStatus, Job, JobState, Partition, SrsStatus, gpu_status::Health, srs_status,
 };
 
+pub(super) use cuzk_server::json::{priority_name, state_name};
+
 use crate::client::one_line;
 
 /// Columns under headings, padded to the widest cell; the last column is not padded.
@@ -131,23 +133,6 @@ pub(super) fn tier(srs: &SrsStatus) -> String {
         (false, srs_status::Tier::Warm) => "warm".to_owned(),
         (false, srs_status::Tier::Cold) => "cold".to_owned(),
     }
-}
-
-/// In a word.
-pub(super) fn state_name(state: JobState) -> &'static str {
-    match state {
-        JobState::Unspecified => "unknown",
-        JobState::JobQueued => "queued",
-        JobState::JobRunning => "running",
-        JobState::JobCompleted => "completed",
-        JobState::JobFailed => "failed",
-        JobState::JobCancelled => "cancelled",
-    }
-}
-
-/// In a word; empty if it is not known.
-pub(super) fn priority_name(number: i32) -> &'static str {
-    ["", "low", "normal", "high", "critical"].get(number as usize).copied().unwrap_or("")
 }
 
 /// How many partitions are at which stage, in words; only those stages where there are any.

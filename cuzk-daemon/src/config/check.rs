@@ -31,6 +31,18 @@ pub fn check(settings: Settings) -> Result<Settings, Problems> {
             refuse("daemon", "listen", format!("has {endpoint} twice"));
         }
     }
+    if let Some(endpoint) = &config.http.listen {
+        if let (true, Some(why)) = (endpoint.is_exposed(), &exposure_refused) {
+            refuse("http", "listen", format!("is {endpoint}, which other machines can reach, and {why}"));
+        }
+        if listen.contains(endpoint) {
+            refuse(
+                "http",
+                "listen",
+                format!("is {endpoint}, which daemon.listen has too: give it an address of its own"),
+            );
+        }
+    }
     let tls = &config.tls;
     match (&tls.cert, &tls.key) {
         (Some(_), None) => refuse("tls", "cert", "is set without tls.key: set both, or neither".into()),

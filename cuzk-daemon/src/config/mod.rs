@@ -25,7 +25,7 @@ pub use self::{
     problem::{Origin, Problem, Problems, Warning},
     render::{render, summary},
     schema::{
-        Auth, Config, Daemon, Finish, Gpus, KEYS, Key, Limits, Logging, Memory, Pipeline, Scheduler, Srs, Store,
+        Auth, Config, Daemon, Finish, Gpus, Http, KEYS, Key, Limits, Logging, Memory, Pipeline, Scheduler, Srs, Store,
         Synthesis, TlsFiles,
     },
     setting::{Inert, OneOrMany, Setting},

@@ -107,6 +107,12 @@ schema! {
         drain_timeout: Span = Span::from_secs(300),
     }
 
+    /// The status page and the metrics, over HTTP.
+    http: Http {
+        /// Address of the status page, metrics and health checks: "IP:port" or "unix:///path"; nowhere if empty.
+        listen: Option<Endpoint> = None,
+    }
+
     /// Certificates of the TCP listeners.
     tls: TlsFiles {
         /// The daemon's certificate, followed by those between it and its authority (PEM); with it all TCP listeners speak TLS.

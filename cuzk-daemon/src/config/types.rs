@@ -11,7 +11,10 @@ use super::{
     setting::{Setting, from_string, mismatch},
     units::ByteSize,
 };
-use crate::{fetch::mirror::Mirror, listen::Endpoint};
+use crate::{
+    fetch::mirror::Mirror,
+    listen::{AddressError, Endpoint},
+};
 
 /// How much host memory the daemon may plan with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,6 +145,23 @@ impl Setting for Endpoint {
 
     fn to_toml(&self) -> Value {
         self.to_string().into()
+    }
+}
+
+impl Setting for Option<Endpoint> {
+    const EXPECTS: &'static str =
+        "an address such as \"127.0.0.1:9821\" or \"unix:///run/cuzk/http.sock\", or \"\" for none";
+
+    fn from_toml(value: &Value) -> Result<Self, String> {
+        match value.as_str() {
+            Some("") => Ok(None),
+            Some(text) => text.parse().map(Some).map_err(|e: AddressError| e.to_string()),
+            None => Err(mismatch::<Self>(value)),
+        }
+    }
+
+    fn to_toml(&self) -> Value {
+        self.as_ref().map_or(String::new(), Endpoint::to_string).into()
     }
 }
 

@@ -11,6 +11,7 @@ use std::{
     io, net,
     os::unix::net as unix_net,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 pub use self::{
@@ -57,7 +58,7 @@ pub enum BindError {
     #[error(transparent)]
     Guard(#[from] GuardError),
     /// Another process listens there.
-    #[error("cannot listen at {endpoint}: {holder}; stop it or choose another daemon.listen")]
+    #[error("cannot listen at {endpoint}: {holder}; stop it or choose another address")]
     InUse {
         /// The address.
         endpoint: Endpoint,
@@ -65,7 +66,7 @@ pub enum BindError {
         holder: String,
     },
     /// The path holds something that is no socket.
-    #[error("cannot listen at unix://{}: a {what} is there, which is left alone; move it or choose another daemon.listen", path.display())]
+    #[error("cannot listen at unix://{}: a {what} is there, which is left alone; move it or choose another address", path.display())]
     NotASocket {
         /// The path.
         path: PathBuf,
@@ -85,6 +86,26 @@ impl Listener {
                 Endpoint::Unix(address.as_pathname().unwrap_or(Path::new("(unnamed)")).to_owned())
             }
         })
+    }
+}
+
+/// Hands a socket to whoever serves on it, with the file that goes with it. TCP is secured by `secure`, if there is one.
+/// Must be called within a runtime.
+pub fn hand_over(
+    listener: Listener,
+    secure: Option<Arc<dyn cuzk_server::Secure>>,
+) -> Result<(cuzk_server::Listener, Option<UnixGuard>), BindError> {
+    let endpoint = listener.endpoint().map_err(BindError::Inherited)?;
+    let refused = |source| BindError::Refused { endpoint, source };
+    match listener {
+        Listener::Tcp(l) => {
+            let l = tokio::net::TcpListener::from_std(l).map_err(refused)?;
+            Ok((cuzk_server::Listener::Tcp(l, secure), None))
+        }
+        Listener::Unix(l, guard) => {
+            let l = tokio::net::UnixListener::from_std(l).map_err(refused)?;
+            Ok((l.into(), guard))
+        }
     }
 }
 

@@ -2,12 +2,14 @@
 //!
 //! * `scope`: the scopes, and which method needs which
 //! * `tokens`: the token file's text, and comparing tokens
+//! * `badge`: what a browser keeps instead of a token
 //! * `rate`: how often one peer may ask
 //! * `peer`: who is at the other end of a connection
 //!
 //! [`Access`] joins them. It is shared by the gRPC server and by whoever else answers requests; a reload swaps what is
 //! in it, and requests see the old or the new rules, never a mixture.
 
+mod badge;
 mod peer;
 mod rate;
 mod scope;
@@ -19,6 +21,7 @@ use std::{
 };
 
 pub use self::{
+    badge::Badges,
     peer::{Origin, Peer, Who},
     scope::{Need, Scope, Scopes, UnknownScope, need},
     tokens::{Token, TokenProblem, Tokens, digest},

@@ -41,6 +41,13 @@ pub fn digest(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }
 
+/// What stands for a token, of which this is the digest, at a door that has this key: nothing to other doors, and
+/// nothing about the token to whoever sees it.
+fn badge(key: &[u8; 32], digest: &[u8; 32]) -> [u8; 32] {
+    // Both have a fixed length, so that no other pair of them gives the same text.
+    Sha256::new().chain_update(key).chain_update(digest).finalize().into()
+}
+
 impl Tokens {
     /// Reads lines of `name scope[,scope] TOKEN`, where TOKEN may be `sha256:` and its digest in hexadecimal. Lines that
     /// are empty or begin with `#` are comments.
@@ -80,6 +87,17 @@ impl Tokens {
         found
     }
 
+    /// The entry whose badge this is. Takes the same time whichever it is, and whether it is there or not.
+    pub(super) fn find_badge(&self, key: &[u8; 32], shown: &[u8]) -> Option<&Token> {
+        let mut found = None;
+        for entry in &self.0 {
+            if bool::from(badge(key, &entry.digest).ct_eq(shown)) {
+                found = Some(entry);
+            }
+        }
+        found
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.0.len()
@@ -92,6 +110,11 @@ impl Tokens {
 }
 
 impl Token {
+    /// What stands for it at a door that has this key.
+    pub(super) fn badge(&self, key: &[u8; 32]) -> [u8; 32] {
+        badge(key, &self.digest)
+    }
+
     fn parse(line: &str) -> Result<Self, String> {
         let mut words = line.split_whitespace();
         let (Some(name), Some(scopes), Some(secret), None) = (words.next(), words.next(), words.next(), words.next())

@@ -7,7 +7,7 @@
 //! * `keep`: jobs that outlive the process, in a [`JobStore`]
 //! * `ids`: job ids as clients see them
 //! * [`view`], `watching`: what people see of it, once or over and over
-//! * `incidents`: what went wrong lately
+//! * `incidents`, `timeline`: what went wrong lately, and what the workers of the devices did
 //! * `facts`: what the devices and files looked like a moment ago
 //!
 //! Proofs, parsing and loading never run under the lock, so every call here that is not documented to wait answers in
@@ -28,6 +28,7 @@ mod status;
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
+mod timeline;
 pub mod view;
 mod waiter;
 mod watching;

@@ -10,7 +10,7 @@ use std::{
 
 use cuzk_synth::circuit::{CircuitId, CircuitKind};
 
-use super::{EngineStatus, ids::JobIds, incidents::Noted};
+use super::{EngineStatus, ids::JobIds, incidents::Noted, timeline::Interval};
 use crate::{
     core::{
         job::{JobTimings, Priority, Stage},
@@ -119,6 +119,36 @@ pub struct Incident {
     pub text: String,
 }
 
+/// One phase of one partition in a worker of a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IntervalView {
+    /// The device's index in [`EngineView::devices`].
+    pub device: usize,
+    /// The worker's number within the device. The one that only takes CRITICAL partitions comes last.
+    pub worker: usize,
+    /// The job it works for.
+    pub job_id: String,
+    /// Which partition.
+    pub partition: usize,
+    /// Named as in [`WorkerView::phase`].
+    pub phase: &'static str,
+    /// When it began.
+    pub from: SystemTime,
+    /// When it ended, if it has.
+    pub to: Option<SystemTime>,
+}
+
+/// What the workers of the devices did lately: phases that ended are told once, with a number to go on from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimelineView {
+    /// What to ask with the next time.
+    pub next: u64,
+    /// Phases that have ended since the time that was asked with.
+    pub past: Vec<IntervalView>,
+    /// The phases, up to now, of the partitions that are being worked at.
+    pub present: Vec<IntervalView>,
+}
+
 /// Host memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryView {
@@ -143,6 +173,8 @@ pub struct EngineView {
     pub store: Option<StoreStatus>,
     /// What went wrong lately, the latest first.
     pub incidents: Vec<Incident>,
+    /// Jobs that wait for their first synthesis, by priority.
+    pub waiting: [(Priority, usize); Priority::ALL.len()],
     /// Rises with every change that could be seen.
     pub revision: u64,
 }
@@ -197,6 +229,18 @@ impl Lens<'_> {
 
     pub(super) fn worker(&self, run: Run, phase: &'static str, since: Instant) -> WorkerView {
         WorkerView { job_id: self.ids.text(run.job), partition: run.partition as u32, phase, since: self.time(since) }
+    }
+
+    pub(super) fn interval(&self, interval: &Interval) -> IntervalView {
+        IntervalView {
+            device: interval.device,
+            worker: interval.worker,
+            job_id: self.ids.text(interval.run.job),
+            partition: interval.run.partition,
+            phase: interval.phase,
+            from: self.time(interval.from),
+            to: interval.to.map(|to| self.time(to)),
+        }
     }
 
     pub(super) fn incident(&self, noted: &Noted) -> Incident {

@@ -7,12 +7,13 @@ use tokio::sync::watch;
 use super::{
     Engine, EngineError, Lifecycle,
     shared::{Shared, State},
-    view::{DeviceView, EngineView, JobView, Lens, MemoryView, Phases, WorkerView},
+    timeline::Interval,
+    view::{DeviceView, EngineView, JobView, Lens, MemoryView, Phases, TimelineView, WorkerView},
     waiter::OutcomeReceiver,
 };
 use crate::{
     core::{
-        job::{JobKey, Outcome},
+        job::{JobKey, Outcome, Priority},
         ledger::Place,
         view::{JobFilter, JobState},
     },
@@ -47,11 +48,12 @@ impl<P: Proving> Engine<P> {
         let shared = &self.handle.shared;
         let revision = *shared.revision.subscribe().borrow();
         let status = self.status();
-        let (devices, loading, incidents) = shared.read(|state, _| {
+        let (devices, loading, incidents, waiting) = shared.read(|state, _| {
             let lens = shared.lens();
             let loading: Vec<_> = state.loads.iter().map(|(circuit, load)| (*circuit, load.percent())).collect();
             let incidents = state.incidents.iter().map(|noted| lens.incident(noted)).collect();
-            (device_views(state, &lens), loading, incidents)
+            let waiting = Priority::ALL.map(|priority| (priority, state.core.waiting(priority)));
+            (device_views(state, &lens), loading, incidents, waiting)
         });
         EngineView {
             status,
@@ -63,8 +65,22 @@ impl<P: Proving> Engine<P> {
             },
             store: shared.keeper.as_ref().map(|keeper| keeper.status()),
             incidents,
+            waiting,
             revision,
         }
+    }
+
+    /// What the workers of the devices did: the phases that ended since another look, of which `since` is the `next`, or
+    /// with 0 all that are kept, some minutes' worth; and what is under way.
+    pub fn timeline(&self, since: u64) -> TimelineView {
+        let shared = &self.handle.shared;
+        let (next, past, present) = shared.read(|state, _| {
+            let timeline = &state.timeline;
+            (timeline.next(), timeline.past(since), timeline.present())
+        });
+        let lens = shared.lens();
+        let show = |intervals: Vec<Interval>| intervals.iter().map(|interval| lens.interval(interval)).collect();
+        TimelineView { next, past: show(past), present: show(present) }
     }
 
     /// Follows a number that rises with every change that could be seen: a job, a partition, a phase, a device, a load.

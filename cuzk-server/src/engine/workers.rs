@@ -39,7 +39,7 @@ pub(super) fn start<P: Proving>(
     for (device, count) in provers.into_iter().enumerate() {
         for n in 0..count {
             let shared = shared.clone();
-            spawn(format!("cuzk-prove-{device}-{n}"), move || prove_all(&shared, device));
+            spawn(format!("cuzk-prove-{device}-{n}"), move || prove_all(&shared, device, n));
         }
     }
     let house = shared.clone();
@@ -129,8 +129,8 @@ struct ProofWork<P: Proving> {
     attempt: Arc<Attempt>,
 }
 
-fn prove_all<P: Proving>(shared: &Arc<Shared<P>>, device: usize) {
-    while let Some(work) = shared.next_work(|state, now| take_proof(state, device, now, &shared.revision)) {
+fn prove_all<P: Proving>(shared: &Arc<Shared<P>>, device: usize, worker: usize) {
+    while let Some(work) = shared.next_work(|state, now| take_proof(state, (device, worker), now, &shared.revision)) {
         let ProofWork { order, task, params, assignment, attempt } = work;
         let mut timings = PhaseTimings::default();
         let result = caught("the prover", || shared.proving.prove(device, &params, assignment, &attempt));
@@ -156,6 +156,7 @@ fn prove_all<P: Proving>(shared: &Arc<Shared<P>>, device: usize) {
         log::timing(&job, partition, &shared.device_ids[device], &timings);
         let whole = shared.with(|state, now| {
             state.running.remove(&order.run);
+            state.timeline.end(device, worker, now);
             state.core.handle_proved(order, device, result, &timings, now)
         });
         if let Some(proof) = whole {
@@ -167,7 +168,7 @@ fn prove_all<P: Proving>(shared: &Arc<Shared<P>>, device: usize) {
 
 fn take_proof<P: Proving>(
     state: &mut State<P>,
-    device: usize,
+    (device, worker): (usize, usize),
     now: Instant,
     revision: &Revision,
 ) -> Option<ProofWork<P>> {
@@ -181,6 +182,7 @@ fn take_proof<P: Proving>(
         return None;
     };
     let attempt = begin(state, order.run, order.urgent, revision);
+    state.timeline.begin(device, worker, order.run, attempt.clone(), now);
     Some(ProofWork { order, task, params, assignment, attempt })
 }
 

@@ -15,7 +15,7 @@ mod error;
 mod gate;
 mod listener;
 mod receive;
-mod seldom;
+pub(crate) mod seldom;
 mod serve;
 mod service;
 mod streams;

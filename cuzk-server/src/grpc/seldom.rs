@@ -10,11 +10,11 @@ const BETWEEN: Duration = Duration::from_secs(1);
 
 /// Lets one event through in a time, and counts the others.
 #[derive(Debug, Default)]
-pub(super) struct Seldom(Mutex<(Option<Instant>, u64)>);
+pub(crate) struct Seldom(Mutex<(Option<Instant>, u64)>);
 
 impl Seldom {
     /// If a line is due: the events since the last one, this one included.
-    pub(super) fn now(&self, now: Instant) -> Option<u64> {
+    pub(crate) fn now(&self, now: Instant) -> Option<u64> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.1 += 1;
         if state.0.is_some_and(|last| now.saturating_duration_since(last) < BETWEEN) {

@@ -90,7 +90,7 @@ pub fn job(view: JobView) -> v1::Job {
 
 /// The whole picture as clients see it.
 pub fn status(view: EngineView) -> v1::GetStatusResponse {
-    let EngineView { status, devices, loading, memory, store, incidents, revision: _ } = view;
+    let EngineView { status, devices, loading, memory, store, incidents, waiting: _, revision: _ } = view;
     let mut wire = convert::status(status);
     for (gpu, device) in wire.gpus.iter_mut().zip(devices) {
         describe(gpu, device);
@@ -219,7 +219,7 @@ fn wire_priority(priority: Priority) -> v1::Priority {
 }
 
 /// 0 for what has no time.
-fn unix_ms(at: Option<SystemTime>) -> u64 {
+pub(crate) fn unix_ms(at: Option<SystemTime>) -> u64 {
     let since = at.and_then(|at| at.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -12,8 +12,8 @@ use cuzk_synth::circuit::{CircuitId, CircuitKind};
 use tokio::sync::{oneshot, watch};
 
 use super::{
-    Lifecycle, facts::Facts, ids::JobIds, incidents::Incidents, keep::Keeper, revision::Revision, unix_millis,
-    waiter::Waiter,
+    Lifecycle, facts::Facts, ids::JobIds, incidents::Incidents, keep::Keeper, revision::Revision, timeline::Timeline,
+    unix_millis, waiter::Waiter,
 };
 use crate::{
     config::EngineConfig,
@@ -71,6 +71,8 @@ pub(super) struct State<P: Proving> {
     pub(super) preloads: HashMap<CircuitId, Vec<oneshot::Sender<Result<Duration, String>>>>,
     /// What went wrong lately.
     pub(super) incidents: Incidents,
+    /// What the workers of the devices did lately.
+    pub(super) timeline: Timeline,
     /// Jobs that end from now on end for this life only: the store keeps them as unfinished.
     pub(super) suspending: bool,
     /// Threads end when they see it.
@@ -132,6 +134,7 @@ impl<P: Proving> Shared<P> {
             loads: HashMap::new(),
             preloads: HashMap::new(),
             incidents: Incidents::default(),
+            timeline: Timeline::new(device_ids.len()),
             suspending: false,
             stopping: false,
         };

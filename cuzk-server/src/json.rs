@@ -1,11 +1,12 @@
 //! Pictures of a daemon as JSON for programs: the protocol's field names, with enums as words.
 
-use cuzk_proto::v1::{GetStatusResponse, GpuStatus, Job, Partition, SrsStatus, StageCounts, gpu_status::Health};
+use cuzk_proto::v1::{
+    GetStatusResponse, GpuStatus, Job, JobState, Partition, SrsStatus, StageCounts, gpu_status::Health,
+};
 use serde_json::{Value, json};
 
-use super::text;
-
-pub(super) fn status(status: &GetStatusResponse) -> Value {
+/// What `GetStatus` answers.
+pub fn status(status: &GetStatusResponse) -> Value {
     let queues = status.queues.iter().map(|queue| {
         json!({
             "proof_kind": queue.proof_kind,
@@ -54,7 +55,8 @@ pub(super) fn status(status: &GetStatusResponse) -> Value {
     })
 }
 
-pub(super) fn gpus(gpus: &[GpuStatus]) -> Vec<Value> {
+/// Devices, and what they do.
+pub fn gpus(gpus: &[GpuStatus]) -> Vec<Value> {
     let health = |gpu: &GpuStatus| match gpu.health() {
         Health::Unknown => "unknown",
         Health::Available => "available",
@@ -88,7 +90,8 @@ pub(super) fn gpus(gpus: &[GpuStatus]) -> Vec<Value> {
     gpus.iter().map(gpu).collect()
 }
 
-pub(super) fn srs(all: &[SrsStatus]) -> Vec<Value> {
+/// Parameters in memory.
+pub fn srs(all: &[SrsStatus]) -> Vec<Value> {
     let srs = |srs: &SrsStatus| {
         json!({
             "circuit_id": srs.circuit_id,
@@ -102,7 +105,8 @@ pub(super) fn srs(all: &[SrsStatus]) -> Vec<Value> {
     all.iter().map(srs).collect()
 }
 
-pub(super) fn job(job: &Job) -> Value {
+/// One job.
+pub fn job(job: &Job) -> Value {
     let StageCounts { waiting, synthesizing, ready, proving, proved } = job.stages.unwrap_or_default();
     let partition = |p: &Partition| {
         json!({
@@ -123,8 +127,8 @@ pub(super) fn job(job: &Job) -> Value {
         "circuit_id": job.circuit_id,
         "miner_id": job.miner_id,
         "sector_number": job.sector_number,
-        "priority": text::priority_name(job.priority),
-        "state": text::state_name(job.state()),
+        "priority": priority_name(job.priority),
+        "state": state_name(job.state()),
         "accepted_unix_ms": job.accepted_unix_ms,
         "started_unix_ms": job.started_unix_ms,
         "ended_unix_ms": job.ended_unix_ms,
@@ -146,6 +150,23 @@ pub(super) fn job(job: &Job) -> Value {
         "error_message": job.error_message,
         "devices": job.devices,
     })
+}
+
+/// In a word.
+pub fn state_name(state: JobState) -> &'static str {
+    match state {
+        JobState::Unspecified => "unknown",
+        JobState::JobQueued => "queued",
+        JobState::JobRunning => "running",
+        JobState::JobCompleted => "completed",
+        JobState::JobFailed => "failed",
+        JobState::JobCancelled => "cancelled",
+    }
+}
+
+/// In a word; empty if it is not known.
+pub fn priority_name(number: i32) -> &'static str {
+    ["", "low", "normal", "high", "critical"].get(number as usize).copied().unwrap_or("")
 }
 
 #[cfg(test)]
