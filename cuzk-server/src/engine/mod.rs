@@ -29,6 +29,7 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod timeline;
+mod verification;
 pub mod view;
 mod waiter;
 mod watching;
