@@ -2,6 +2,8 @@
 
 #[path = "daemon/access.rs"]
 mod access;
+#[path = "daemon/page.rs"]
+mod page;
 mod pretended;
 
 use std::{io::BufRead, path::Path, process::Command, sync::Arc};

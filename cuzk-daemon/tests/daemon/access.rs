@@ -17,13 +17,13 @@ use tokio::net::TcpStream;
 use super::*;
 
 /// An authority, and a folder with what it signs.
-struct Authority {
+pub(crate) struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     dir: PathBuf,
 }
 
 impl Authority {
-    fn new(dir: &Path, name: &str) -> Self {
+    pub(crate) fn new(dir: &Path, name: &str) -> Self {
         let mut params = CertificateParams::new(Vec::new()).expect("no names");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.distinguished_name.push(rcgen::DnType::CommonName, name);
@@ -34,12 +34,12 @@ impl Authority {
         Self { issuer, dir }
     }
 
-    fn path(&self, name: &str) -> String {
+    pub(crate) fn path(&self, name: &str) -> String {
         self.dir.join(name).display().to_string()
     }
 
     /// Writes `NAME.pem` and `NAME.key`.
-    fn sign(&self, name: &str, change: impl FnOnce(&mut CertificateParams)) {
+    pub(crate) fn sign(&self, name: &str, change: impl FnOnce(&mut CertificateParams)) {
         let mut params = CertificateParams::new(vec!["localhost".into(), "127.0.0.1".into()]).expect("legal names");
         params.distinguished_name.push(rcgen::DnType::CommonName, name);
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
@@ -52,7 +52,7 @@ impl Authority {
         chmod(&key_path, 0o600);
     }
 
-    fn config(&self, name: &str) -> Config {
+    pub(crate) fn config(&self, name: &str) -> Config {
         let mut config = Config::default();
         config.daemon.listen = OneOrMany(vec![Endpoint::Tcp(([127, 0, 0, 1], 0).into())]);
         config.tls.cert = Some(self.dir.join(format!("{name}.pem")));

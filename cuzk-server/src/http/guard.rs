@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use axum::response::{IntoResponse, Response};
 use http::{
-    HeaderMap, StatusCode,
+    HeaderMap, HeaderValue, StatusCode,
     header::{AUTHORIZATION, COOKIE, HOST, RETRY_AFTER, WWW_AUTHENTICATE},
 };
 
@@ -103,21 +103,33 @@ impl IntoResponse for Refused {
             }
             Self::Denied(denied) => denied,
         };
-        let text = format!("{denied}\n");
+        let mut response = (status(&denied), format!("{denied}\n")).into_response();
+        let headers = response.headers_mut();
         match denied {
             Denied::NoToken | Denied::UnknownToken => {
-                (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Bearer realm=\"cuzk\"")], text).into_response()
+                headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"cuzk\""));
             }
-            Denied::MissingScope { .. } => (StatusCode::FORBIDDEN, text).into_response(),
             Denied::TooMany { retry_after, .. } => {
-                (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, seconds(retry_after))], text).into_response()
+                headers.insert(RETRY_AFTER, HeaderValue::from(seconds(retry_after)));
             }
+            Denied::MissingScope { .. } => {}
         }
+        response
     }
 }
 
-fn seconds(time: Duration) -> String {
-    time.as_millis().div_ceil(1000).max(1).to_string()
+/// How HTTP calls it.
+pub(super) fn status(denied: &Denied) -> StatusCode {
+    match denied {
+        Denied::NoToken | Denied::UnknownToken => StatusCode::UNAUTHORIZED,
+        Denied::MissingScope { .. } => StatusCode::FORBIDDEN,
+        Denied::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
+    }
+}
+
+/// Rounded up, at least one.
+fn seconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis().div_ceil(1000)).unwrap_or(u64::MAX).max(1)
 }
 
 /// Whether a Host header holds an IP address or `localhost`, with or without a port.

@@ -11,7 +11,7 @@ use http::{HeaderMap, StatusCode, header::SET_COOKIE};
 use serde::Deserialize;
 
 use super::{
-    guard::{BADGE, Refused},
+    guard::{self, BADGE, Refused},
     routes::App,
 };
 use crate::access::Peer;
@@ -58,10 +58,7 @@ pub(super) async fn log_in(
     match app.guard.count(given, &peer) {
         Ok((_, badge)) => ([(SET_COOKIE, cookie(&badge, app.guard.secure))], Redirect::to("/")).into_response(),
         Err(refused @ Refused::Host(_)) => refused.into_response(),
-        Err(Refused::Denied(denied)) => {
-            let status = Refused::Denied(denied.clone()).into_response().status();
-            (status, Html(page(&denied.to_string()))).into_response()
-        }
+        Err(Refused::Denied(denied)) => (guard::status(&denied), Html(page(&denied.to_string()))).into_response(),
     }
 }
 

@@ -47,17 +47,9 @@ const LATER: &str = "5";
 #[derive(Debug)]
 pub(super) struct App {
     pub(super) guard: Guard,
-    source: OnceLock<Shown>,
+    source: OnceLock<Arc<dyn Source>>,
     streams: Arc<Semaphore>,
     closing: watch::Receiver<()>,
-}
-
-struct Shown(Arc<dyn Source>);
-
-impl std::fmt::Debug for Shown {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Shown")
-    }
 }
 
 impl App {
@@ -67,14 +59,13 @@ impl App {
 
     /// Shows this from now on; only the first one counts.
     pub(super) fn show(&self, source: Arc<dyn Source>) {
-        self.source.get_or_init(|| Shown(source));
+        self.source.get_or_init(|| source);
     }
 
     /// What is shown to who may read.
     fn open(&self, headers: &HeaderMap, peer: &Peer) -> Result<Arc<dyn Source>, Response> {
         self.guard.admit(headers, peer).map_err(IntoResponse::into_response)?;
-        let shown = self.source.get().map(|shown| shown.0.clone());
-        shown.ok_or_else(|| unavailable(OPENING))
+        self.source.get().cloned().ok_or_else(|| unavailable(OPENING))
     }
 }
 
@@ -132,7 +123,7 @@ async fn metrics((State(app), Extension(peer), headers): Asked) -> Result<Respon
 }
 
 async fn ready(State(app): State<Arc<App>>) -> Response {
-    let ready = app.source.get().map_or_else(|| Err(OPENING.to_owned()), |shown| shown.0.readiness());
+    let ready = app.source.get().map_or_else(|| Err(OPENING.to_owned()), |source| source.readiness());
     match ready {
         Ok(()) => "ready\n".into_response(),
         Err(why) => unavailable(&why),

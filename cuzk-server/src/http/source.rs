@@ -1,5 +1,7 @@
 //! What is shown: the port behind which an engine stands.
 
+use std::fmt;
+
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -22,6 +24,12 @@ pub trait Source: Send + Sync + 'static {
 
     /// A number that rises with every change that could be seen.
     fn changes(&self) -> watch::Receiver<u64>;
+}
+
+impl fmt::Debug for dyn Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Source")
+    }
 }
 
 impl<P: Proving> Source for Engine<P> {

@@ -9,7 +9,8 @@ const PROVER = ["check", "stage", "lock_wait", "lock_hold", "msm_b_g2", "epilogu
 /** [phase, ms] of a job, summed over its partitions. */
 function phases(job) {
   const told = new Map(job.phases.map((phase) => [phase.name, phase.duration_us / 1000]));
-  const all = [["queue", job.queue_wait_ms], ["params", job.srs_load_ms], ["synthesis", job.synthesis_ms]];
+  // The wait for parameters is a part of the wait in the queue.
+  const all = [["queue", Math.max(0, job.queue_wait_ms - job.srs_load_ms)], ["params", job.srs_load_ms], ["synthesis", job.synthesis_ms]];
   return all.concat(PROVER.map((name) => [name, told.get(name) ?? 0])).filter(([, ms]) => ms > 0);
 }
 
@@ -68,6 +69,12 @@ function common(row, job) {
   bar(where, job);
 }
 
+/** A table without rows is a word. */
+function some(name, there) {
+  byId(`${name}-rows`).parentElement.hidden = !there;
+  byId(`${name}-none`).hidden = there;
+}
+
 const UNFINISHED = build(["Job", "Circuit", "Priority", "State", "Partitions", "Time", "Where the time went"]);
 const ENDED = build(["Job", "Circuit", "Priority", "State", "Ended", "Time", "Where the time went"]);
 
@@ -89,7 +96,7 @@ export function unfinished(jobs, now) {
     if (job.state === "queued") say(words, `${job.queue_position} ahead`);
     say(row.children[5], age(now - job.accepted_unix_ms));
   });
-  byId("unfinished-none").hidden = jobs.length > 0;
+  some("unfinished", jobs.length > 0);
 }
 
 export function ended(jobs, now) {
@@ -104,5 +111,5 @@ export function ended(jobs, now) {
     setAttribute(time, "datetime", new Date(job.ended_unix_ms).toISOString());
     say(ago, `${age(now - job.ended_unix_ms)} ago`);
   });
-  byId("ended-none").hidden = jobs.length > 0;
+  some("ended", jobs.length > 0);
 }

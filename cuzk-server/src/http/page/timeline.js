@@ -1,6 +1,6 @@
 // What the workers of the devices did in the last minutes: kept here, for the daemon tells each ended phase once.
 
-import { make, setAttribute, span } from "/text.js";
+import { age, make, setAttribute, span } from "/text.js";
 
 /** Phases in the order in which they run: letter, and what it is called here. */
 export const PHASES = {
@@ -108,7 +108,7 @@ function axis(pen, ink, width, height, seconds) {
     pen.fillStyle = ink("--quiet");
     pen.textAlign = step === 0 ? "left" : step === steps ? "right" : "center";
     const ago = seconds * (1 - step / steps);
-    pen.fillText(step === steps ? "now" : `−${ago % 60 > 0 ? `${ago} s` : `${ago / 60} min`}`, at, height - 3);
+    pen.fillText(step === steps ? "now" : `−${age(ago * 1000)}`, at, height - 3);
   }
 }
 
