@@ -5,9 +5,9 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::watch;
 
 use super::{
-    Engine, EngineError, Lifecycle,
+    Engine, EngineError, Lifecycle, panics,
     shared::{Shared, State},
-    view::{DeviceView, EngineView, JobView, Lens, MemoryView, Phases, WorkerView},
+    view::{DeviceView, EngineView, JobView, Lens, MemoryView, PartitionTimesView, Phases, WorkerView},
     waiter::OutcomeReceiver,
 };
 use crate::{
@@ -65,6 +65,14 @@ impl<P: Proving> Engine<P> {
             incidents,
             revision,
         }
+    }
+
+    /// When the phases of the last partitions ran that were proven, of those with this number and later ones.
+    pub fn partition_times(&self, from: u64) -> Vec<PartitionTimesView> {
+        let shared = &self.handle.shared;
+        let lens = shared.lens();
+        let told = panics::caught("partition_times", || shared.proving.partition_times(from));
+        told.unwrap_or_default().into_iter().filter_map(|times| lens.times(times)).collect()
     }
 
     /// Follows a number that rises with every change that could be seen: a job, a partition, a phase, a device, a load.
