@@ -26,7 +26,8 @@ pub(super) fn completions(args: &CompletionsArgs) -> Result<(), Failure> {
 pub(super) fn man(args: &ManArgs) -> Result<(), Failure> {
     let Some(out) = &args.out else {
         let mut page = Vec::new();
-        clap_mangen::Man::new(Cli::command()).render(&mut page).map_err(unwritable)?;
+        // As for a written one: there is no page for `help`.
+        clap_mangen::Man::new(Cli::command().disable_help_subcommand(true)).render(&mut page).map_err(unwritable)?;
         return print(&page);
     };
     fs::create_dir_all(out).map_err(|e| Failure::io("make", out, e))?;
