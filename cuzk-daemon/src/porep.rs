@@ -21,12 +21,12 @@ use cuzk_gpu::{
     params::{Library, ParamError, Provenance},
     prover::{Blinding, Partition, ProveError, Watcher},
     srs::{self, Srs, Watch},
-    timeline::Timeline,
+    timeline::{Record, Timeline},
     timing::Timings,
 };
 use cuzk_server::{
-    Attempt, DeviceInfo, Load, ParamsSize, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, ProvingError,
-    Refusal,
+    Attempt, DeviceInfo, Load, ParamsSize, PartitionProof, PartitionTimes, PhaseTimings, ProofRequest, Proved, Proving,
+    ProvingError, Refusal,
 };
 use cuzk_synth::{
     circuit::{CircuitId, CircuitKind},
@@ -339,6 +339,16 @@ impl Proving for PorepProving {
         let proof = PartitionProof::try_from(bytes)
             .map_err(|bytes| ProvingError::Device(format!("a proof of {} bytes", bytes.len())))?;
         Ok(Proved { proof, timings: phases })
+    }
+
+    fn partition_times(&self, from: u64) -> Vec<PartitionTimes> {
+        let record = |record: Record| PartitionTimes {
+            number: record.number,
+            device: record.device,
+            lane: record.lane,
+            phases: record.timings.intervals().iter().map(|i| (i.phase.name(), i.begin, i.end)).collect(),
+        };
+        self.timeline.recent().into_iter().filter(|record| record.number >= from).map(record).collect()
     }
 
     fn verify_partition(

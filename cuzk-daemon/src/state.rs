@@ -18,8 +18,7 @@ pub fn open(config: &config::Store) -> Result<Option<Arc<dyn JobStore>>, Failure
         tracing::warn!("store.kind is \"memory\": a restart loses accepted jobs and finished proofs");
         return Ok(None);
     }
-    let state_directory = std::env::var("STATE_DIRECTORY").ok();
-    let folder = folder(&config.path, state_directory.as_deref(), dirs::state_dir()).ok_or_else(|| {
+    let folder = folder_of(config).ok_or_else(|| {
         Failure::new(Exit::Usage, "no folder for the job store: neither STATE_DIRECTORY nor a home folder is known")
             .with_hint("set store.path, or store.kind = \"memory\"")
     })?;
@@ -28,6 +27,12 @@ pub fn open(config: &config::Store) -> Result<Option<Arc<dyn JobStore>>, Failure
     let status = store.status();
     tracing::info!(unfinished = status.resumed, lost = status.lost, "job store in {}", folder.display());
     Ok(Some(Arc::new(store)))
+}
+
+/// The folder of the job store on disk, if one is known.
+pub fn folder_of(config: &config::Store) -> Option<PathBuf> {
+    let state_directory = std::env::var("STATE_DIRECTORY").ok();
+    folder(&config.path, state_directory.as_deref(), dirs::state_dir())
 }
 
 /// The folder: the one that is named, or the first that the supervisor gives this service, or one of the user's.

@@ -4,9 +4,9 @@ use std::process::Command;
 
 use cuzk_proto::v1::{
     AwaitProofRequest, AwaitProofResponse, CancelProofRequest, CancelProofResponse, EvictSrsRequest, EvictSrsResponse,
-    GetJobRequest, GetMetricsRequest, GetMetricsResponse, GetStatusRequest, GetStatusResponse, Job, ListJobsRequest,
-    ListJobsResponse, PreloadSrsRequest, PreloadSrsResponse, ProveRequest, ProveResponse, SubmitProofRequest,
-    SubmitProofResponse, WatchJobRequest, WatchStatusRequest, WatchStatusResponse,
+    GetJobRequest, GetMetricsRequest, GetMetricsResponse, GetStatusRequest, GetStatusResponse, GetTimelineRequest,
+    GetTimelineResponse, Job, ListJobsRequest, ListJobsResponse, PreloadSrsRequest, PreloadSrsResponse, ProveRequest,
+    ProveResponse, SubmitProofRequest, SubmitProofResponse, WatchJobRequest, WatchStatusRequest, WatchStatusResponse,
     await_proof_response::Status as Ended,
     proving_engine_server::{ProvingEngine, ProvingEngineServer},
 };
@@ -62,6 +62,10 @@ impl ProvingEngine for OtherMake {
     }
 
     async fn get_job(&self, _: Request<GetJobRequest>) -> Answer<Job> {
+        unimplemented()
+    }
+
+    async fn get_timeline(&self, _: Request<GetTimelineRequest>) -> Answer<GetTimelineResponse> {
         unimplemented()
     }
 

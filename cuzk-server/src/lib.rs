@@ -19,8 +19,8 @@ pub use engine::{
 };
 pub use grpc::{Connection, Connections, Handshake, Io, Listener, Secure, Secured, ServeError, ServeOptions, serve};
 pub use proving::{
-    Attempt, DeviceInfo, Load, ParamsSize, PartitionProof, PhaseTimings, PinnedMemory, Progress, ProofRequest, Proved,
-    Proving, ProvingError, Refusal,
+    Attempt, DeviceInfo, Load, ParamsSize, PartitionProof, PartitionTimes, PhaseTimings, PinnedMemory, Progress,
+    ProofRequest, Proved, Proving, ProvingError, Refusal,
 };
 
 pub use crate::core::{

@@ -85,6 +85,11 @@ pub trait Proving: Send + Sync + 'static {
     /// Asked at the start and now and then, to learn about free memory.
     fn devices(&self) -> Vec<DeviceInfo>;
 
+    /// When the phases of the last partitions ran, of those that have this number or a later one.
+    fn partition_times(&self, _from: u64) -> Vec<PartitionTimes> {
+        Vec::new()
+    }
+
     /// Page-locked host memory; zeros where there is none.
     fn pinned_memory(&self) -> PinnedMemory {
         PinnedMemory::default()
@@ -397,6 +402,19 @@ pub struct ParamsSize {
     pub bytes: u64,
     /// The host memory that they hold. Pages of mapped files do not count: the kernel takes them back at will.
     pub host_bytes: u64,
+}
+
+/// When the phases of one proven partition ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartitionTimes {
+    /// Counts proven partitions, from 0.
+    pub number: u64,
+    /// The index of the device.
+    pub device: usize,
+    /// The thread that proved it.
+    pub lane: u32,
+    /// Name, begin and end of each phase; names as in [`PhaseTimings`].
+    pub phases: Vec<(&'static str, Instant, Instant)>,
 }
 
 /// Page-locked host memory.

@@ -1,7 +1,10 @@
 //! The command line, as data: a file a family of commands. What each command does is in [`crate::commands`].
 
+mod bench;
 mod client;
 mod config;
+mod doctor;
+mod help;
 mod kernels;
 mod params;
 mod sample;
@@ -14,8 +17,11 @@ mod watching;
 use clap::{Parser, Subcommand};
 
 pub use self::{
+    bench::BenchArgs,
     client::{CancelArgs, ClientArgs, PriorityArg, ProveArgs, StatusArgs},
-    config::ConfigCommand,
+    config::{ConfigCommand, ImportArgs},
+    doctor::DoctorArgs,
+    help::{CompletionsArgs, ManArgs},
     kernels::{KernelsBuildArgs, KernelsCommand},
     params::{FetchArgs, GenerateArgs, ListArgs, ParamsCommand, VerifyArgs},
     sample::{DemoArgs, GenC1Args, SimulateArgs, VariantArg},
@@ -86,12 +92,27 @@ pub enum Command {
     /// Fetch, make, check and list proving parameters.
     #[command(subcommand)]
     Params(ParamsCommand),
-    /// Check and show the configuration.
+    /// Measure what a running daemon can do: throughput, latency, where the time goes, and when its devices wait.
+    ///
+    /// The C1 outputs are made up before the clock starts. One proof more than asked for comes first and is not counted.
+    /// The timeline is complete as long as nobody else uses the daemon meanwhile.
+    Bench(BenchArgs),
+    /// Check this machine and configuration for what keeps proofs from being made, or makes them slow.
+    ///
+    /// Looks at the configuration, driver and devices, kernels, parameters, folders and disks, limits, control group, huge
+    /// pages, clock, certificates and tokens, and at the addresses. Each line says what was seen and, if need be, what to do.
+    /// Exit code 1 if something keeps the daemon from working. Run it as the user, and in the environment, of the daemon.
+    Doctor(DoctorArgs),
+    /// Check, show and translate the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
     /// Make tokens for clients.
     #[command(subcommand)]
     Token(TokenCommand),
+    /// Print a script that completes command lines in a shell.
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write those of all commands.
+    Man(ManArgs),
 }
 
 impl Cli {

@@ -100,6 +100,12 @@ fn the_scripts_command_lines() {
     assert!(matches!(parse("token new --name n --scope submit,read"), Ok(Command::Token(_))));
     assert!(matches!(parse("cancel j-1"), Ok(Command::Cancel(c)) if c.job == "j-1"));
     assert!(matches!(parse("config check --config f"), Ok(Command::Config(ConfigCommand::Check(_)))));
+    let parsed = parse("config import old.toml --out new.toml");
+    assert!(matches!(parsed, Ok(Command::Config(ConfigCommand::Import(i))) if i.out == Some("new.toml".into())));
+    let parsed =
+        parse("bench --circuit porep-32g --proofs 15 --concurrency 15 --synthetic 1 --json j --timeline t.svg");
+    assert!(matches!(parsed, Ok(Command::Bench(b)) if (b.proofs, b.concurrency) == (15, 15) && b.c1.is_none()));
+    assert!(matches!(parse("doctor --json --config f"), Ok(Command::Doctor(d)) if d.json));
 }
 
 #[test]
@@ -113,6 +119,12 @@ fn bad_values_are_usage_errors() {
         "status --addr https://h",
         "status --addr https://h:1 --tls-cert c",
         "gen-c1 --sector-size 1KiB --out f",
+        "bench",
+        "bench --circuit porep-2k --proofs 0",
+        "bench --circuit porep-2k --c1 f --synthetic s",
+        "bench --circuit porep-2k --sector 3",
+        "completions tcsh",
+        "config import",
         "gen-c1 --sector-size 2048 --out f",
         "gen-c1 --sector-size 2KiB --out f --variant noninteractive",
         "cancel",

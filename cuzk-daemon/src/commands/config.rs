@@ -1,7 +1,9 @@
-//! `config check`, `config print`, `config reference`.
+//! `config check`, `config print`, `config reference`, `config import`.
+
+use std::{fs, io::Write};
 
 use crate::{
-    cli::{ConfigArgs, ConfigCommand},
+    cli::{ConfigArgs, ConfigCommand, ImportArgs},
     config::{self, Problems, Settings},
     exit::Failure,
     resources::{Plan, Resources},
@@ -21,6 +23,7 @@ pub(super) fn config(command: &ConfigCommand) -> Result<(), Failure> {
         }
         ConfigCommand::Print(args) => print!("{}", config::render(&load(args)?)),
         ConfigCommand::Reference => print!("{}", config::REFERENCE),
+        ConfigCommand::Import(args) => import(args)?,
     }
     Ok(())
 }
@@ -33,4 +36,26 @@ pub(super) fn load(args: &ConfigArgs) -> Result<Settings, Failure> {
         eprintln!("warning: {warning}");
     }
     Ok(settings)
+}
+
+/// Writes the new file, and tells what became of each key on standard error.
+fn import(args: &ImportArgs) -> Result<(), Failure> {
+    let text = fs::read_to_string(&args.file).map_err(|e| Failure::io("read", &args.file, e))?;
+    let import = config::import(&args.file, &text)?;
+    let new = import.render(&args.file);
+    match &args.out {
+        None => print!("{new}"),
+        Some(out) => {
+            let mut file = fs::File::create_new(out).map_err(|e| {
+                Failure::io("create", out, e).with_hint("an existing file is left alone: name another, or move it away")
+            })?;
+            file.write_all(new.as_bytes()).map_err(|e| Failure::io("write", out, e))?;
+        }
+    }
+    for key in &import.keys {
+        eprintln!("{key}");
+    }
+    let [taken, not_needed, refused, unknown] = import.counts();
+    eprintln!("{taken} keys taken, {not_needed} not needed, {refused} refused, {unknown} unknown");
+    Ok(())
 }

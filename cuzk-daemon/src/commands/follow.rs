@@ -69,9 +69,10 @@ impl Bars {
             bar.set_style(ProgressStyle::with_template(style).expect("a legal template"));
             all.add(bar)
         };
-        let state = add(ProgressBar::new_spinner(), "{spinner} {msg}");
+        let state = add(ProgressBar::new_spinner(), "{spinner} {wide_msg}");
         state.enable_steady_tick(std::time::Duration::from_millis(200));
-        let bar = "{prefix:<10} {wide_bar} {pos} of {len} {msg:<30}";
+        // A bar of one width, and words that are cut: lines that wrap could not be drawn over.
+        let bar = "{prefix:<10} {bar:16} {pos} of {len} {wide_msg}";
         let synthesis = add(ProgressBar::new(0).with_prefix("synthesis"), bar);
         let proofs = add(ProgressBar::new(0).with_prefix("proofs"), bar);
         Self { all, state, synthesis, proofs }
@@ -98,6 +99,9 @@ fn line(job: &Job) -> String {
 
 fn headline(job: &Job) -> String {
     match job.state() {
+        JobState::JobQueued if job.srs_load_ms > 0 && job.queue_position == 0 => {
+            format!("job {}: parameters are being loaded", job.job_id)
+        }
         JobState::JobQueued => format!("job {}: queued, {} ahead of it", job.job_id, job.queue_position),
         state => format!("job {}: {}: {}", job.job_id, text::state_name(state), text::stages(job)),
     }
@@ -133,5 +137,7 @@ mod tests {
         job.queue_position = 4;
         job.partitions.clear();
         assert_eq!(line(&job), "job s-1: queued, 4 ahead of it");
+        (job.queue_position, job.srs_load_ms) = (0, 3);
+        assert_eq!(line(&job), "job s-1: parameters are being loaded");
     }
 }

@@ -1,14 +1,17 @@
 //! What each command does. Each is a function of its options that returns or fails with an exit code.
 
+mod bench;
 mod c1;
 mod cancel;
 mod config;
 mod demo;
+mod doctor;
 mod download;
 mod fetch;
 mod follow;
 mod gen_c1;
 mod gpu;
+mod help;
 mod jobs;
 mod kernels;
 mod params;
@@ -50,6 +53,10 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Params(command) => params::params(&command),
         Command::Config(command) => config::config(&command),
         Command::Token(command) => token::token(&command),
+        Command::Bench(args) => block_on(bench::bench(&args)),
+        Command::Doctor(args) => doctor::doctor(&args),
+        Command::Completions(args) => help::completions(&args),
+        Command::Man(args) => help::man(&args),
     }
 }
 

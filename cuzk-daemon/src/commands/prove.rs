@@ -3,18 +3,18 @@
 use std::{fs::Permissions, io::Write, os::unix::fs::PermissionsExt, path::Path, pin::pin, time::Duration};
 
 use cuzk_proto::v1::{
-    AwaitProofRequest, AwaitProofResponse, ProofKind, SubmitProofRequest, SubmitProofResponse, WatchJobRequest,
+    AwaitProofResponse, ProofKind, SubmitProofRequest, SubmitProofResponse, WatchJobRequest,
     await_proof_response::Status,
 };
-use tonic::Request;
 
 use super::{
     c1::{self, Facts},
     follow::Follow,
+    remote,
 };
 use crate::{
     cli::ProveArgs,
-    client::{self, Client, MAX_MESSAGE, QUICK, one_line},
+    client::{self, Client, MAX_MESSAGE, one_line},
     exit::{Exit, Failure},
 };
 
@@ -75,7 +75,7 @@ fn request(args: &ProveArgs, payload: Vec<u8>) -> Result<SubmitProofRequest, Fai
 /// Waits until the job ends, and shows how far it is.
 async fn await_result(client: &Client, args: &ProveArgs, job_id: &str) -> Result<AwaitProofResponse, Failure> {
     let mut following = pin!(follow(client.clone(), args, job_id));
-    let mut fetching = pin!(fetch(client.clone(), args, job_id));
+    let mut fetching = pin!(remote::await_proof(client.clone(), &args.client.addr, job_id));
     let mut followed = false;
     let result = loop {
         tokio::select! {
@@ -106,23 +106,6 @@ async fn follow(mut client: Client, args: &ProveArgs, job_id: &str) {
     shown.end();
 }
 
-/// Waits for the proof in short calls, over and over: proxies cut connections that are quiet for minutes.
-async fn fetch(mut client: Client, args: &ProveArgs, job_id: &str) -> Result<AwaitProofResponse, Failure> {
-    loop {
-        let mut request =
-            Request::new(AwaitProofRequest { job_id: job_id.to_owned(), timeout_ms: POLL.as_millis() as u64 });
-        request.set_timeout(POLL + QUICK);
-        let result = client
-            .await_proof(request)
-            .await
-            .map_err(|status| client::refused(&format!("await job {job_id}"), &args.client.addr, &status))?
-            .into_inner();
-        if result.status() != Status::Timeout {
-            return Ok(result);
-        }
-    }
-}
-
 /// Somebody pressed Ctrl-C. The job was submitted, not only waited for, so it goes on.
 fn interrupted(args: &ProveArgs, job_id: &str) -> Failure {
     let name = match args.request_id.as_str() {
@@ -134,7 +117,7 @@ fn interrupted(args: &ProveArgs, job_id: &str) -> Failure {
 }
 
 /// The proof, or why there is none.
-fn outcome(result: &AwaitProofResponse) -> Result<&[u8], Failure> {
+pub(super) fn outcome(result: &AwaitProofResponse) -> Result<&[u8], Failure> {
     let message = one_line(&result.error_message);
     let fail = |text: String| Err(Failure::new(Exit::Failure, text));
     match result.status() {
@@ -195,9 +178,6 @@ fn write_atomically(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 
 /// How long the last picture of a job may take.
 const LAST_PICTURE: Duration = Duration::from_millis(500);
-
-/// How long one AwaitProof waits: well below the minute after which proxies cut a quiet connection.
-const POLL: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests {

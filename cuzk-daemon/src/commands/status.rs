@@ -30,7 +30,11 @@ pub(super) fn as_table(status: &GetStatusResponse, now_ms: u64) -> String {
     };
     line("state", format!("{state}, up {}", uptime(status.uptime_seconds)));
     line("proofs", format!("{} completed, {} failed", status.total_proofs_completed, status.total_proofs_failed));
-    for queue in &status.queues {
+    let busy = status.queues.iter().filter(|queue| queue.pending + queue.in_progress > 0);
+    if busy.clone().next().is_none() {
+        line("queue", "empty".to_owned());
+    }
+    for queue in busy {
         line("queue", format!("{}: {} pending, {} in progress", queue.proof_kind, queue.pending, queue.in_progress));
     }
     for gpu in &status.gpus {
@@ -131,6 +135,9 @@ mod tests {
             assert!(table.contains(text), "{text:?} in {table}");
         }
         assert_eq!(table.lines().count(), 6);
+        let idle = GetStatusResponse { queues: vec![QueueStatus::default(); 4], ..sample() };
+        let table = as_table(&idle, 0);
+        assert!(table.contains("queue       empty") && table.lines().count() == 6, "{table}");
     }
 
     #[test]

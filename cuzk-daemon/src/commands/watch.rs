@@ -107,10 +107,15 @@ fn screenful(picture: &WatchStatusResponse, now_ms: u64) -> String {
     format!("{}\n{jobs}\nq quits\n", status::as_table(&status, now_ms))
 }
 
-/// The lines of a text that fit a terminal: longer ones are cut, and the last ones are left out.
+/// The lines of a text that fit a terminal: longer ones are cut, and those before the last one are left out.
 fn fitted(text: &str, rows: usize, columns: usize) -> Vec<String> {
     let fitting = rows.saturating_sub(1).max(1);
-    text.lines().take(fitting).map(|line| line.chars().take(columns.max(1)).collect()).collect()
+    let mut lines: Vec<_> = text.lines().collect();
+    if lines.len() > fitting {
+        // The last one says how to leave.
+        lines.drain(fitting - 1..lines.len() - 1);
+    }
+    lines.into_iter().map(|line| line.chars().take(columns.max(1)).collect()).collect()
 }
 
 #[cfg(test)]
@@ -144,6 +149,7 @@ mod tests {
         let lines = fitted(&text, 4, 10);
         assert_eq!(lines.len(), 3);
         assert!(lines.iter().all(|line| line.chars().count() <= 10));
+        assert_eq!((lines[0].as_str(), lines[2].as_str()), ("state     ", "q quits"));
         assert_eq!(fitted(&text, 0, 0).len(), 1);
     }
 }

@@ -174,7 +174,7 @@ fn apply_table(
         let origin = at(name.span().start);
         let name = name.get_ref().as_ref();
         let Some(key) = schema::find(table, name) else {
-            match foreign::replacement(table, name) {
+            match foreign::find(table, name).and_then(|foreign| foreign.instead()) {
                 Some(instead) => settings.warnings.push(Warning {
                     at: origin,
                     name: format!("{table}.{name}"),
@@ -235,7 +235,7 @@ fn apply_flags(settings: &mut Settings, sources: &Sources, problems: &mut Vec<Pr
 }
 
 /// The parser's words and the piece of text they are about.
-fn syntax_message(error: &toml::de::Error, text: &str) -> String {
+pub(super) fn syntax_message(error: &toml::de::Error, text: &str) -> String {
     let about = error
         .span()
         .and_then(|span| text.get(span))
@@ -249,13 +249,13 @@ fn syntax_message(error: &toml::de::Error, text: &str) -> String {
 }
 
 /// The line of a byte offset, counted from 1.
-fn line_of(text: &str, offset: usize) -> usize {
+pub(super) fn line_of(text: &str, offset: usize) -> usize {
     let before = &text.as_bytes()[..offset.min(text.len())];
     1 + before.iter().filter(|&&byte| byte == b'\n').count()
 }
 
 /// The key probably meant: one of that name in another table, or the most similar of the same table, or of all.
-fn nearest_key(table: &str, name: &str) -> Option<String> {
+pub(super) fn nearest_key(table: &str, name: &str) -> Option<String> {
     if let Some(key) = KEYS.iter().find(|key| key.name == name) {
         return Some(key.path());
     }

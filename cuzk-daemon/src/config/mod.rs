@@ -5,6 +5,7 @@
 mod check;
 mod foreign;
 mod gpu;
+mod import;
 mod layers;
 mod problem;
 mod render;
@@ -21,6 +22,7 @@ use std::{env, fs, path::Path};
 pub use self::{
     check::check,
     gpu::PointChecks,
+    import::{Import, Imported, Verdict, import},
     layers::{OTHER_VARIABLES, Override, PARAM_CACHE_VARIABLE, Settings, Sources, merge},
     problem::{Origin, Problem, Problems, Warning},
     render::{render, summary},

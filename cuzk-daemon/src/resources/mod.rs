@@ -48,7 +48,7 @@ impl Resources {
             };
             cgroup::memory_limit(&fs::read_to_string(directory.join(file)).ok()?)
         });
-        let ram = read("proc/meminfo").as_deref().and_then(memory_total);
+        let ram = read("proc/meminfo").and_then(|text| memory_of(&text, "MemTotal:"));
 
         let (threads, cores) = match read("proc/self/status").as_deref().and_then(cpus::allowed) {
             Some(allowed) => {
@@ -69,6 +69,12 @@ impl Resources {
             memory_bytes: memory_limit.into_iter().chain(ram).min(),
         }
     }
+}
+
+/// Bytes of memory that the machine has, and those that programs could still have, if the kernel tells.
+pub fn machine_memory() -> (Option<u64>, Option<u64>) {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    (memory_of(&text, "MemTotal:"), memory_of(&text, "MemAvailable:"))
 }
 
 /// The limits that a controller sets on this process's group and those above it.
@@ -97,9 +103,9 @@ fn least(quotas: Vec<f64>) -> Option<f64> {
     quotas.into_iter().min_by(f64::total_cmp)
 }
 
-/// `MemTotal` of `/proc/meminfo`, in bytes.
-fn memory_total(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+/// A line of `/proc/meminfo`, in bytes.
+fn memory_of(meminfo: &str, label: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix(label))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kib.checked_mul(1024)
 }

@@ -58,6 +58,7 @@ const METHODS: &[(&str, Need)] = &[
     ("/cuzk.v1.ProvingEngine/GetJob", READ),
     ("/cuzk.v1.ProvingEngine/WatchJob", READ),
     ("/cuzk.v1.ProvingEngine/WatchStatus", READ),
+    ("/cuzk.v1.ProvingEngine/GetTimeline", READ),
     ("/cuzk.v1.ProvingEngine/PreloadSRS", ADMIN),
     ("/cuzk.v1.ProvingEngine/EvictSRS", ADMIN),
 ];

@@ -3,7 +3,7 @@
 use std::{
     collections::HashSet,
     sync::{Arc, Condvar, Mutex, atomic::Ordering},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use bytes::Bytes;
@@ -13,8 +13,8 @@ use super::{Engine, Submission};
 use crate::{
     core::job::Priority,
     proving::{
-        Attempt, DeviceInfo, Load, ParamsSize, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving,
-        ProvingError, Refusal,
+        Attempt, DeviceInfo, Load, ParamsSize, PartitionProof, PartitionTimes, PhaseTimings, ProofRequest, Proved,
+        Proving, ProvingError, Refusal,
     },
 };
 
@@ -248,6 +248,15 @@ impl Proving for Fake {
         let mut timings = PhaseTimings::default();
         timings.add(PhaseTimings::LOCK_HOLD, Duration::from_millis(7));
         Ok(Proved { proof: [if bad { 255 } else { tag }; 192], timings })
+    }
+
+    fn partition_times(&self, from: u64) -> Vec<PartitionTimes> {
+        let held = |number: usize| {
+            let begin = Instant::now();
+            let phases = vec![(PhaseTimings::LOCK_HOLD, begin, begin + Duration::from_millis(9))];
+            PartitionTimes { number: number as u64, device: 0, lane: 1, phases }
+        };
+        (from as usize..self.proven.lock().unwrap().len()).map(held).collect()
     }
 
     fn verify_partition(&self, task: &Arc<Task>, _: usize, _: &Params, proof: &PartitionProof) -> Result<bool, String> {

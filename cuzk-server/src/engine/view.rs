@@ -18,7 +18,7 @@ use crate::{
         view::{JobSnapshot, JobState, PartitionSnapshot, StageCounts, Subject},
     },
     memory::{Shares, Use},
-    proving::PhaseTimings,
+    proving::{PartitionTimes, PhaseTimings},
     store::StoreStatus,
 };
 
@@ -104,6 +104,19 @@ pub struct DeviceView {
     pub busy: Vec<WorkerView>,
     /// Since when and why it gets no work, if so.
     pub fence: Option<(SystemTime, String)>,
+}
+
+/// When the phases of one proven partition ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartitionTimesView {
+    /// Counts proven partitions, from 0.
+    pub number: u64,
+    /// The device's id.
+    pub device: String,
+    /// The thread that proved it.
+    pub lane: u32,
+    /// Name, begin and end of each phase.
+    pub phases: Vec<(&'static str, SystemTime, SystemTime)>,
 }
 
 /// Something that went wrong.
@@ -250,6 +263,17 @@ impl Lens<'_> {
             device: noted.device.map(|device| self.device_ids[device].clone()).unwrap_or_default(),
             text: noted.text.clone(),
         }
+    }
+
+    /// Nothing of a device that there is not.
+    pub(super) fn times(&self, times: PartitionTimes) -> Option<PartitionTimesView> {
+        let phases = times.phases.into_iter().map(|(name, begin, end)| (name, self.time(begin), self.time(end)));
+        Some(PartitionTimesView {
+            number: times.number,
+            device: self.device_ids.get(times.device)?.clone(),
+            lane: times.lane,
+            phases: phases.collect(),
+        })
     }
 
     /// The wall clock at a moment.

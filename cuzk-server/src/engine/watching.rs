@@ -5,10 +5,12 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::watch;
 
 use super::{
-    Engine, EngineError, Lifecycle,
+    Engine, EngineError, Lifecycle, panics,
     shared::{Shared, State},
     timeline::Interval,
-    view::{DeviceView, EngineView, JobView, Lens, MemoryView, Phases, TimelineView, WorkerView},
+    view::{
+        DeviceView, EngineView, JobView, Lens, MemoryView, PartitionTimesView, Phases, TimelineView, WorkerView,
+    },
     waiter::OutcomeReceiver,
 };
 use crate::{
@@ -81,6 +83,14 @@ impl<P: Proving> Engine<P> {
         let lens = shared.lens();
         let show = |intervals: Vec<Interval>| intervals.iter().map(|interval| lens.interval(interval)).collect();
         TimelineView { next, past: show(past), present: show(present) }
+    }
+
+    /// When the phases of the last partitions ran that were proven, of those with this number and later ones.
+    pub fn partition_times(&self, from: u64) -> Vec<PartitionTimesView> {
+        let shared = &self.handle.shared;
+        let lens = shared.lens();
+        let told = panics::caught("partition_times", || shared.proving.partition_times(from));
+        told.unwrap_or_default().into_iter().filter_map(|times| lens.times(times)).collect()
     }
 
     /// Follows a number that rises with every change that could be seen: a job, a partition, a phase, a device, a load.

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use cuzk_proto::v1::{
     AwaitProofRequest, AwaitProofResponse, CancelProofRequest, CancelProofResponse, EvictSrsRequest, EvictSrsResponse,
-    GetJobRequest, GetMetricsRequest, GetMetricsResponse, GetStatusRequest, GetStatusResponse, Job, ListJobsRequest,
-    ListJobsResponse, PreloadSrsRequest, PreloadSrsResponse, ProveRequest, ProveResponse, SubmitProofRequest,
-    SubmitProofResponse, WatchJobRequest, WatchStatusRequest, WatchStatusResponse,
+    GetJobRequest, GetMetricsRequest, GetMetricsResponse, GetStatusRequest, GetStatusResponse, GetTimelineRequest,
+    GetTimelineResponse, Job, ListJobsRequest, ListJobsResponse, PreloadSrsRequest, PreloadSrsResponse, ProveRequest,
+    ProveResponse, SubmitProofRequest, SubmitProofResponse, WatchJobRequest, WatchStatusRequest, WatchStatusResponse,
     proving_engine_server::ProvingEngine,
 };
 use tonic::{Request, Response, Status};
@@ -114,6 +114,10 @@ impl<P: Proving> ProvingEngine for Service<P> {
     async fn get_job(&self, request: Request<GetJobRequest>) -> Answer<Job> {
         let job = self.engine.job(&request.into_inner().job_id).map_err(failed)?;
         Ok(Response::new(views::job(job)))
+    }
+
+    async fn get_timeline(&self, request: Request<GetTimelineRequest>) -> Answer<GetTimelineResponse> {
+        Ok(Response::new(views::partition_times(self.engine.partition_times(request.into_inner().from))))
     }
 
     type WatchJobStream = Pictures<Job>;

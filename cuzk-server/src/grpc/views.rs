@@ -11,7 +11,9 @@ use crate::{
         job::{JobStatus, Priority, Stage},
         view::{JobFilter, JobState},
     },
-    engine::view::{DeviceView, EngineView, Incident, JobView, MemoryView, PartitionView, WorkerView},
+    engine::view::{
+        DeviceView, EngineView, Incident, JobView, MemoryView, PartitionTimesView, PartitionView, WorkerView,
+    },
     memory::Use,
     proving::Refusal,
     store::StoreStatus,
@@ -199,6 +201,22 @@ fn incident(incident: Incident) -> v1::Incident {
     }
 }
 
+/// When the phases of partitions ran, as clients see it.
+pub(super) fn partition_times(partitions: Vec<PartitionTimesView>) -> v1::GetTimelineResponse {
+    let phase = |(name, begin, end): (&str, SystemTime, SystemTime)| v1::PhaseInterval {
+        name: name.to_owned(),
+        begin_unix_us: unix_us(begin),
+        end_unix_us: unix_us(end),
+    };
+    let partition = |times: PartitionTimesView| v1::PartitionTimes {
+        number: times.number,
+        device: times.device,
+        lane: times.lane,
+        phases: times.phases.into_iter().map(phase).collect(),
+    };
+    v1::GetTimelineResponse { partitions: partitions.into_iter().map(partition).collect() }
+}
+
 fn wire_state(state: JobState) -> v1::JobState {
     match state {
         JobState::Queued => v1::JobState::JobQueued,
@@ -222,6 +240,11 @@ fn wire_priority(priority: Priority) -> v1::Priority {
 pub(crate) fn unix_ms(at: Option<SystemTime>) -> u64 {
     let since = at.and_then(|at| at.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn unix_us(at: SystemTime) -> u64 {
+    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use cuzk_proto::v1::{
-    CancelProofRequest, GetJobRequest, GetStatusRequest, Job, JobState, ListJobsRequest, WatchJobRequest,
-    WatchStatusRequest, gpu_status::Health, partition::Stage,
+    CancelProofRequest, GetJobRequest, GetStatusRequest, GetTimelineRequest, Job, JobState, ListJobsRequest,
+    WatchJobRequest, WatchStatusRequest, gpu_status::Health, partition::Stage,
 };
 use tokio_stream::StreamExt as _;
 use tonic::{Code, Streaming};
@@ -175,4 +175,23 @@ async fn no_picture_is_made_ahead_of_its_reader() {
     let next = pictures.next().await.unwrap().unwrap();
     assert!(next.revision > first.revision);
     assert_eq!(next.status.unwrap().state, "serving");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_phases_of_proven_partitions_are_told_from_a_number_on() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    let submitted = start(&mut client, "a", "tag=1 parts=3").await;
+    let mut pictures = watch(&mut client, &submitted).await;
+    until(&mut pictures, |job| job.state() == JobState::JobCompleted).await;
+    let all = client.get_timeline(GetTimelineRequest { from: 0 }).await.unwrap().into_inner().partitions;
+    assert_eq!(all.iter().map(|p| p.number).collect::<Vec<_>>(), [0, 1, 2]);
+    let phase = &all[0].phases[0];
+    assert_eq!((all[0].device.as_str(), phase.name.as_str()), ("dev-0", "lock_hold"));
+    assert!(
+        phase.begin_unix_us > 1_600_000_000_000_000 && phase.end_unix_us == phase.begin_unix_us + 9000,
+        "{phase:?}"
+    );
+    let late = client.get_timeline(GetTimelineRequest { from: 2 }).await.unwrap().into_inner().partitions;
+    assert_eq!(late.iter().map(|p| p.number).collect::<Vec<_>>(), [2]);
 }

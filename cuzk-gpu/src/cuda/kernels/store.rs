@@ -43,12 +43,8 @@ impl Kernels {
     /// # Errors
     /// It is not on disk, and there is no NVRTC or it does not compile.
     pub fn cubin(&self, module: &KernelModule, arch: Arch) -> Result<Vec<u8>, CudaError> {
-        if let Some(folder) = &self.shipped {
-            for arch in arch.runs() {
-                if let Some(cubin) = read(&folder.join(file_name(module, arch)?)) {
-                    return Ok(cubin);
-                }
-            }
+        if let Some(cubin) = self.shipped(module, arch)? {
+            return Ok(cubin);
         }
         let nvrtc = match self.nvrtc() {
             Ok(nvrtc) => nvrtc,
@@ -69,6 +65,22 @@ impl Kernels {
             tracing::warn!("{error}");
         }
         Ok(cubin)
+    }
+
+    /// Whether the code of a module is here, so that no compiler is needed.
+    pub fn is_here(&self, module: &KernelModule, arch: Arch) -> bool {
+        let here = |found: Result<Option<Vec<u8>>, CudaError>| found.is_ok_and(|cubin| cubin.is_some());
+        here(self.shipped(module, arch)) || here(self.of_any_compiler(module, arch))
+    }
+
+    fn shipped(&self, module: &KernelModule, arch: Arch) -> Result<Option<Vec<u8>>, CudaError> {
+        let Some(folder) = &self.shipped else { return Ok(None) };
+        for arch in arch.runs() {
+            if let Some(cubin) = read(&folder.join(file_name(module, arch)?)) {
+                return Ok(Some(cubin));
+            }
+        }
+        Ok(None)
     }
 
     fn nvrtc(&self) -> Result<&Nvrtc, CudaError> {
@@ -166,6 +178,7 @@ mod tests {
         assert_eq!(kernels.cubin(module, arch).expect("just written"), b"code");
         // A later chip of the family runs it too.
         assert_eq!(kernels.cubin(module, Arch::new(8, 9)).expect("the family's"), b"code");
+        assert!(kernels.is_here(module, Arch::new(8, 9)) && !kernels.is_here(module, Arch::new(9, 0)));
 
         let whole = fs::read(&path).expect("just written");
         for at in [0, 3, 4, whole.len() - 1] {
@@ -189,5 +202,6 @@ mod tests {
         ship(&folder.path().join("nvrtc-12.9"), module, arch, b"old").expect("writable");
         ship(&folder.path().join("nvrtc-13.0"), module, arch, b"new").expect("writable");
         assert_eq!(kernels.of_any_compiler(module, arch).expect("readable").as_deref(), Some(&b"new"[..]));
+        assert!(kernels.is_here(module, arch));
     }
 }
