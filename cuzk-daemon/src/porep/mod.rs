@@ -21,8 +21,8 @@ use cuzk_gpu::{
     timing::Timings,
 };
 use cuzk_server::{
-    Attempt, DeviceInfo, Load, ParamsSize, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, ProvingError,
-    Refusal,
+    Attempt, DeviceInfo, Load, ParamsSize, PartitionProof, PhaseTimings, PinnedMemory, ProofRequest, Proved, Proving,
+    ProvingError, Refusal,
 };
 use cuzk_synth::{
     circuit::{CircuitId, CircuitKind},
@@ -258,6 +258,11 @@ impl Proving for PorepProving {
             true => self.gpus.revive(device).map_err(|e| e.to_string()),
             false => Ok(()),
         }
+    }
+
+    fn pinned_memory(&self) -> PinnedMemory {
+        let (bytes, limit_bytes) = self.gpus.pinned_in_use();
+        PinnedMemory { bytes, limit_bytes }
     }
 
     fn prove(

@@ -126,3 +126,20 @@ fn shape(layout: &srs::Layout) -> Shape {
         room: Room::for_bits(inputs + l, rows),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use cuzk_gpu::srs::{Layout, Section};
+
+    use super::*;
+
+    #[test]
+    fn a_parameter_file_tells_the_shape_of_its_circuit() {
+        let lengths = [40, (1 << 22) - 1, 2_685_673, 2_600_000, 685_521, 685_521];
+        let layout =
+            Layout { sections: lengths.map(|points| Section { name: "", offset: 0, points, point_bytes: 96 }) };
+        let shape = shape(&layout);
+        assert_eq!((shape.inputs, shape.aux, shape.rows, shape.log_n), (40, 2_685_673, 1 << 22, 22));
+        assert_eq!((shape.a_points, shape.b_points), (2_600_000, 685_521));
+    }
+}

@@ -156,6 +156,13 @@ impl Devices {
         Ok(circuit)
     }
 
+    /// Page-locked host memory that circuits on devices hold, and the most that they may, in bytes.
+    pub fn pinned_in_use(&self) -> (u64, u64) {
+        let opened = opened(&self.slots);
+        let limit = if opened.is_empty() { 0 } else { self.options.pinned_limit as u64 };
+        (opened.iter().map(|opened| opened.shelf.used().host).sum(), limit)
+    }
+
     /// Page-locked host memory that a circuit of this shape would take on all devices together, in bytes.
     pub fn pinned_bytes(&self, shape: &Shape, rows: Rows) -> u64 {
         let config = self.options.config(rows);

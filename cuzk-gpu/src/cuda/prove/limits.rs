@@ -24,11 +24,10 @@ use crate::{
 };
 
 /// The checks.
-pub const CHECKS: &[Check] =
-    &[Check { name: "prove/2 KiB PoRep under limits", run: |gpu, rng| run(gpu, rng).map(drop) }];
+pub const CHECKS: &[Check] = &[Check { name: "prove/limits, 2 KiB PoRep", run: |gpu, rng| run(gpu, rng).map(drop) }];
 
 /// The benches.
-pub const BENCHES: &[Bench] = &[Bench { name: "prove/2 KiB under limits", run }];
+pub const BENCHES: &[Bench] = &[Bench { name: "prove/limits, 2 KiB", run }];
 
 /// Whether a plan is what is to be tried.
 type Wanted<'a> = &'a dyn Fn(&MemoryPlan) -> bool;

@@ -40,7 +40,8 @@ pub(super) fn write(
         Piece::new(values.start..behind_inputs, inputs),
         Piece::new(behind_inputs..end, scalars),
     ];
-    let mut used = vec![0..end];
+    let of_witness = 0..end;
+    let mut used = vec![of_witness];
     if let Some(regions) = &staging.rows {
         let rows =
             rows.ok_or("A·w and B·w did not come with the witness, and there are no matrices to make them from")?;
