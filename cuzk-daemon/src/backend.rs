@@ -38,22 +38,23 @@ pub fn open(config: &Config, plan: &Plan) -> Result<Arc<PorepProving>, Failure> 
         library = library.with_cache(cache.join("cuzk/srs"));
     }
     let (compute, finish) = (pool("compute", plan.compute_threads)?, pool("finish", plan.finish_threads)?);
-    let gpus = open_gpus(config, plan, finish.clone())?;
+    let pools = Pools { kernels: compute.clone(), finish };
+    let gpus = open_gpus(config, plan, pools.clone())?;
     let settings = Settings {
         arithmetic: Backend::current(),
         check: config.synthesis.check,
         circuit_cache: cache_folder(),
         on_cpu: config.gpus.policy != GpuPolicy::Required,
         host_memory_bytes: plan.memory.total(),
-        synthesis: compute.clone(),
-        prover: Pools { kernels: compute, finish },
+        synthesis: compute,
+        prover: pools,
     };
     let timeline = timeline(config, &gpus)?;
     Ok(Arc::new(PorepProving::new(library, settings, gpus, timeline)))
 }
 
 /// The GPUs that the configuration names, or none if it does not insist on any.
-fn open_gpus(config: &Config, plan: &Plan, finish: Arc<ThreadPool>) -> Result<Devices, Failure> {
+fn open_gpus(config: &Config, plan: &Plan, pools: Pools) -> Result<Devices, Failure> {
     let settings = &config.gpus;
     let options = DeviceOptions {
         workers: settings.gpu_workers_per_device.get() as usize,
@@ -62,11 +63,13 @@ fn open_gpus(config: &Config, plan: &Plan, finish: Arc<ThreadPool>) -> Result<De
             MemoryBudget::Fixed(size) => Some(size.bytes() as usize),
         },
         vram_reserve: settings.vram_reserve.bytes() as usize,
-        pinned_limit: plan.memory.total() as usize,
+        // What a job needs must fit that share, or it is refused.
+        pinned_limit: plan.memory.work as usize,
         b_g2: settings.b_g2_msm,
         checks: config.srs.check_points.checks(),
         readers: plan.compute_threads.clamp(1, 16),
-        finish: Some(finish),
+        watchdog: settings.kernel_watchdog.duration(),
+        pools: Some(pools),
     };
     let none = || Devices::none(options.clone());
     if settings.policy == GpuPolicy::Never {

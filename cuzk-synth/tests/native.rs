@@ -1,6 +1,7 @@
 //! The native synthesis, compared value for value with the circuit's gadgets and with the recorded constraint system: on
 //! real inputs of every variant, on made-up sectors, and on random challenges of every sector size.
 
+use blstrs::Scalar;
 use cuzk_synth::{
     circuit::{
         CircuitId,
@@ -9,8 +10,11 @@ use cuzk_synth::{
     phantom::PhantomSector,
     planes::{Planes, Rows},
     porep::{self, PorepTask},
+    r1cs::{Check, Wrong},
     registered::{SealProof, Variant},
     sample::ALL,
+    synthesis::Synthesis,
+    witness::CompactWitness,
 };
 
 fn made_up(size: SectorSize) -> PorepTask {
@@ -36,6 +40,23 @@ fn rows_equal_those_of_the_recorded_system() {
     let synthesis = task.synthesize(0).expect("values");
     let [a, b] = [&r1cs.a, &r1cs.b].map(|matrix| Planes::from_plain(r1cs.multiply(matrix, &synthesis.witness)));
     assert!(synthesis.rows == Some(Rows { a, b }));
+
+    assert_eq!(r1cs.first_wrong(&synthesis, Check::Full), None);
+    assert_eq!(r1cs.first_wrong(&Synthesis::from(synthesis.witness.clone()), Check::Sampled), None);
+    // One factor of one constraint.
+    let mut wrong = synthesis.clone();
+    let mut values: Vec<Scalar> =
+        (0..r1cs.num_constraints()).map(|i| wrong.rows.as_ref().expect("rows").b.value(i)).collect();
+    values[1_000_000] += Scalar::from(1);
+    wrong.rows.as_mut().expect("rows").b = Planes::from_plain(values);
+    assert_eq!(r1cs.first_wrong(&wrong, Check::Full), Some(Wrong::Factors(1_000_000)));
+    assert_eq!(r1cs.first_wrong(&wrong, Check::Off), None);
+    // A wrong witness is what is named, and rows that are too few are wrong where they end.
+    wrong.witness = CompactWitness::from_plain(wrong.witness.inputs().to_vec(), vec![Scalar::from(3); r1cs.num_aux]);
+    assert!(matches!(r1cs.first_wrong(&wrong, Check::Full), Some(Wrong::Unsatisfied(_))));
+    let short = Rows { a: Planes::from_plain([]), b: Planes::from_plain([]) };
+    let short = Synthesis { rows: Some(short), ..synthesis };
+    assert_eq!(r1cs.first_wrong(&short, Check::Full), Some(Wrong::Factors(0)));
 }
 
 #[test]

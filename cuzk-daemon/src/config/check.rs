@@ -55,6 +55,9 @@ pub fn check(settings: Settings) -> Result<Settings, Problems> {
     if config.auth.unix && config.auth.tokens.is_none() {
         refuse("auth", "unix", "is true, but there are no tokens: set auth.tokens".into());
     }
+    if config.gpus.kernel_watchdog.duration().is_zero() {
+        refuse("gpus", "kernel_watchdog", "is 0: every GPU would count as stuck at once".into());
+    }
     if config.limits.body_timeout.duration().is_zero() {
         refuse("limits", "body_timeout", "is 0: every request would be given up at once".into());
     }

@@ -165,6 +165,8 @@ schema! {
         vram_limit: MemoryBudget = MemoryBudget::Auto,
         /// Memory of each GPU that is left alone below the limit, for the driver's own needs.
         vram_reserve: ByteSize = ByteSize::from_mib(512),
+        /// How long the kernels of a partition may take before their GPU counts as stuck.
+        kernel_watchdog: Span = Span::from_secs(60),
         /// Where the sum over G2 is computed: on the "cpu" beside the kernels, on the "gpu", or "auto" by measured times.
         b_g2_msm: BG2 = BG2::Cpu,
         /// Devices that take certain circuits only, such as "0=porep-32g"; devices that are not named take all.
@@ -251,7 +253,7 @@ schema! {
 
     /// The log, written to standard error.
     logging: Logging {
-        /// Level of cuzk's own lines (libraries stay at "warn"), or directives such as "warn,cuzk_server=debug".
+        /// Level of cuzk's own lines (libraries stay at "warn"), with directives such as "info,cuzk_timing=debug".
         level: LogLevel = LogLevel::default(),
         /// "text" for people, "json" for one object a line.
         format: LogFormat = LogFormat::Text,

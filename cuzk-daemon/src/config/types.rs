@@ -72,8 +72,8 @@ pub enum LogFormat {
     Json,
 }
 
-/// Which log lines are written: a level for cuzk's own code (libraries stay at `warn`), or a list of
-/// `target=level` directives that replaces both.
+/// Which log lines are written: a level for cuzk's own code (libraries stay at `warn`), `target=level` directives, or a
+/// level with directives behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLevel(String);
 
@@ -111,16 +111,17 @@ pub struct SocketMode(pub u32);
 impl LogLevel {
     /// The directives for a log filter.
     pub fn directives(&self) -> String {
-        if !LEVELS.contains(&self.0.as_str()) {
+        let (level, more) = self.0.split_at(self.0.find(',').unwrap_or(self.0.len()));
+        if !LEVELS.contains(&level) {
             return self.0.clone();
         }
-        let own = OWN_TARGETS.map(|target| format!(",{target}={}", self.0));
+        let own = OWN_TARGETS.map(|target| format!(",{target}={level}"));
         // Libraries log more than operators can read below this level; never more than was asked for, either.
-        let libraries = match self.0.as_str() {
+        let libraries = match level {
             quiet @ ("off" | "error") => quiet,
             _ => "warn",
         };
-        libraries.to_owned() + &own.concat()
+        libraries.to_owned() + &own.concat() + more
     }
 }
 
@@ -401,7 +402,7 @@ impl Setting for SocketMode {
 
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-const OWN_TARGETS: [&str; 5] = ["cuzk_daemon", "cuzk_server", "cuzk_gpu", "cuzk_synth", "audit"];
+const OWN_TARGETS: [&str; 6] = ["cuzk_daemon", "cuzk_server", "cuzk_gpu", "cuzk_synth", "audit", "cuzk_timing"];
 
 #[cfg(test)]
 mod tests {
@@ -416,10 +417,12 @@ mod tests {
         let directives = |text| read::<LogLevel>(text).map(|l| l.directives());
         assert_eq!(
             directives("info").as_deref(),
-            Ok("warn,cuzk_daemon=info,cuzk_server=info,cuzk_gpu=info,cuzk_synth=info,audit=info")
+            Ok("warn,cuzk_daemon=info,cuzk_server=info,cuzk_gpu=info,cuzk_synth=info,audit=info,cuzk_timing=info")
         );
         assert!(directives("ERROR").is_ok_and(|d| d.starts_with("error,cuzk_daemon=error")));
-        assert_eq!(directives("info,h2=debug").as_deref(), Ok("info,h2=debug"));
+        let with_more = directives("info,h2=debug,cuzk_timing=debug");
+        assert!(with_more.is_ok_and(|d| d == directives("info").unwrap() + ",h2=debug,cuzk_timing=debug"));
+        assert_eq!(directives("h2=debug,info").as_deref(), Ok("h2=debug,info"));
     }
 
     #[test]

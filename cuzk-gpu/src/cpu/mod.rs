@@ -31,7 +31,7 @@ pub struct Cpu {
 /// The threads that the phases run on. Without pools they run on the caller's current one.
 #[derive(Clone, Debug)]
 pub struct Pools {
-    /// For staging and the kernel phase.
+    /// For staging, and on the CPU for the kernel phase.
     pub kernels: Arc<ThreadPool>,
     /// For what follows the release of the lock: beside a GPU, a small pool keeps its buckets in the cache.
     pub finish: Arc<ThreadPool>,
@@ -58,7 +58,14 @@ impl Cpu {
     }
 
     fn on<T: Send>(&self, pool: fn(&Pools) -> &ThreadPool, f: impl FnOnce() -> T + Send) -> T {
-        match &self.pools {
+        Pools::on(self.pools.as_ref(), pool, f)
+    }
+}
+
+impl Pools {
+    /// Runs `f` on one of the pools; without any, on the caller's current threads.
+    pub(crate) fn on<T: Send>(pools: Option<&Self>, pool: fn(&Self) -> &ThreadPool, f: impl FnOnce() -> T + Send) -> T {
+        match pools {
             Some(pools) => pool(pools).install(f),
             None => f(),
         }

@@ -1,10 +1,16 @@
 //! The witness as a query sees it: which of its points count nothing, once, or a full scalar's times.
 
+use std::mem;
+
 use blstrs::Scalar;
 use cuzk_synth::{bitmap::Bitmap, witness::CompactWitness};
 use ff::Field;
+use rayon::prelude::*;
 
 use crate::arith::{curve::Curve, table::Table};
+
+/// Variables that one thread looks at together: whole words.
+const PART: usize = 1 << 20;
 
 /// A witness restricted to the variables of a query and split by value. In a PoRep 98 of 100 values are 0 or 1: a 0
 /// costs nothing, a 1 one addition, and only the rest goes through windows and buckets.
@@ -17,7 +23,7 @@ pub struct Selection {
 
 impl Selection {
     /// The part of a witness that a query is about: these inputs, then the auxiliary variables in `mask` (all without
-    /// one), in the order of the query's points.
+    /// one), in the order of the query's points. Parallel on the current rayon pool.
     pub(crate) fn new(inputs: &[Scalar], witness: &CompactWitness, mask: Option<&Bitmap>) -> Self {
         let mut selection = Self { ones: Bitmap::default(), indices: Vec::new(), scalars: Vec::new() };
         for (i, input) in inputs.iter().enumerate() {
@@ -37,21 +43,51 @@ impl Selection {
                 selection.scalars.extend_from_slice(witness.scalars());
             }
             Some(mask) => {
-                witness.ones().select_into(mask, &mut selection.ones);
-                let mut full = Bitmap::default();
-                witness.full().select_into(mask, &mut full);
-                selection.indices.extend(full.iter_ones().map(place));
-                let values = witness.full().iter_ones().zip(witness.scalars());
-                selection.scalars.extend(values.filter(|(i, _)| mask.get(*i)).map(|(_, value)| *value));
+                let words = || (0..witness.num_aux()).step_by(PART);
+                // Full values before each part.
+                let before = words()
+                    .scan(0, |sum, first| Some(mem::replace(sum, *sum + part(witness.full(), first).count_ones())));
+                let parts: Vec<(usize, usize)> = words().zip(before).collect();
+                let parts = parts.into_par_iter().map(|(first, before)| {
+                    let [ones, full, mask] = [witness.ones(), witness.full(), mask].map(|bits| part(bits, first));
+                    Self::of_part(&ones, &full, &mask, &witness.scalars()[before..])
+                });
+                for Self { ones, indices, scalars } in parts.collect::<Vec<_>>() {
+                    let selected = selection.ones.len() as u32;
+                    selection.indices.extend(indices.iter().map(|i| selected + i));
+                    selection.scalars.extend(scalars);
+                    selection.ones.append(&ones);
+                }
             }
         }
         selection
+    }
+
+    /// Of variables that are 1, or full with these values, those in a mask.
+    fn of_part(ones: &Bitmap, full: &Bitmap, mask: &Bitmap, values: &[Scalar]) -> Self {
+        let (mut selected, mut selected_full) = (Bitmap::default(), Bitmap::default());
+        ones.select_into(mask, &mut selected);
+        full.select_into(mask, &mut selected_full);
+        let values = full.iter_ones().zip(values).filter(|(i, _)| mask.get(*i));
+        Self {
+            ones: selected,
+            indices: selected_full.iter_ones().map(|i| i as u32).collect(),
+            scalars: values.map(|(_, value)| *value).collect(),
+        }
     }
 
     /// Σ w_i P_i over the points of a query.
     pub(crate) fn sum<C: Curve>(&self, points: &Table<C>) -> C::Projective {
         points.sum_selected(self.ones.words()) + points.msm_indexed(&self.indices, &self.scalars)
     }
+}
+
+/// The positions of a part of a bitmap.
+fn part(bits: &Bitmap, first: usize) -> Bitmap {
+    let len = PART.min(bits.len() - first);
+    let words = bits.words()[first / 64..][..len.div_ceil(64)].to_vec();
+    Bitmap::from_words(words, len)
+        .expect("bits past the end of a bitmap are zero, and only the last part has an end there")
 }
 
 #[cfg(test)]
@@ -95,5 +131,25 @@ mod tests {
                 assert_eq!(Selection::new(&values[..3], &witness, None).sum(&table), whole);
             }
         }
+    }
+
+    #[test]
+    fn parts_are_joined_in_order() {
+        let seed = rand::random();
+        println!("seed {seed}");
+        let mut rng = StdRng::seed_from_u64(seed);
+        let len = 2 * PART + 77;
+        let values: Vec<Scalar> = (0..len).map(|_| Scalar::from(rng.gen_range(0..3u64))).collect();
+        let mut mask = Bitmap::default();
+        values.iter().for_each(|_| mask.push(rng.gen_range(0..8) == 0));
+        let witness = CompactWitness::from_plain(vec![Scalar::ONE], values.iter().copied());
+        let Selection { ones, indices, scalars } = Selection::new(&[Scalar::from(7)], &witness, Some(&mask));
+        let kept: Vec<Scalar> = [Scalar::from(7)].into_iter().chain(mask.iter_ones().map(|i| values[i])).collect();
+        assert_eq!(ones.len(), kept.len());
+        assert!(kept.iter().enumerate().all(|(i, value)| ones.get(i) == (*value == Scalar::ONE)));
+        let full = |i: &usize| kept[*i] != Scalar::ONE && kept[*i] != Scalar::ZERO;
+        let expected: Vec<usize> = (0..kept.len()).filter(full).collect();
+        assert!(indices.iter().map(|i| *i as usize).eq(expected.iter().copied()), "seed {seed}");
+        assert!(scalars.iter().eq(expected.iter().map(|i| &kept[*i])));
     }
 }

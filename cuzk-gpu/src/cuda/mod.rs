@@ -4,6 +4,7 @@
 //! * [`driver`]: is there a driver, which devices does it show, which of them can be used;
 //! * [`gpu`]: one device, its context, and the kernels loaded into it;
 //! * [`stream`]: streams and events; [`memory`]: device and pinned buffers; [`arena`]: one allocation, many buffers;
+//!   [`pieces`]: bytes for places in one;
 //! * [`launch`]: functions and their launches;
 //! * [`fr`]: scalars as kernels take them; [`ntt`]: transforms and the quotient; [`spmv`]: A·w and B·w;
 //! * [`kernels`]: kernel sources, their compilation and the files that it leaves;
@@ -32,6 +33,7 @@ pub mod load;
 pub mod memory;
 pub mod msm;
 pub mod ntt;
+pub mod pieces;
 pub mod plan;
 pub mod points;
 pub mod prove;

@@ -8,7 +8,12 @@ use std::sync::Arc;
 use bellpepper_core::{Circuit, ConstraintSystem, LinearCombination, SynthesisError, Variable};
 use bellperson::groth16::{self, Parameters};
 use blstrs::{Bls12, G1Projective, G2Projective, Scalar};
-use cuzk_synth::{r1cs::R1cs, witness::CompactWitness};
+use cuzk_synth::{
+    planes::{Planes, Rows},
+    r1cs::R1cs,
+    synthesis::Synthesis,
+    witness::CompactWitness,
+};
 use ff::Field;
 use group::Group;
 use rand::{Rng, SeedableRng, rngs::StdRng};
@@ -106,6 +111,14 @@ impl Toy {
         let witness = CompactWitness::of_circuit(self.clone()).expect("the circuit knows its values");
         let r1cs = R1cs::record(self.blank()).expect("the circuit can be recorded");
         Partition::new(Arc::new(r1cs), witness.into())
+    }
+
+    /// The same with the values of its constraints' factors.
+    pub(crate) fn partition_with_rows(&self) -> Partition {
+        let Partition { r1cs, witness, .. } = self.partition();
+        let planes = |matrix| Planes::from_plain(r1cs.multiply(matrix, &witness));
+        let rows = Some(Rows { a: planes(&r1cs.a), b: planes(&r1cs.b) });
+        Partition::new(r1cs, Synthesis { witness, rows })
     }
 
     /// The same in our form, those of G1 for an arithmetic.

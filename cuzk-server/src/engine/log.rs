@@ -104,12 +104,15 @@ pub(super) fn stalled(job: &str, partition: usize, place: &str, age: Duration) {
     error!(job, partition, age_s = age.as_secs(), "{place} has not answered, the attempt is given up");
 }
 
+/// The target of lines with the times of partitions: on debug level, so that a job has few lines unless these are asked for.
+const TIMINGS: &str = "cuzk_timing";
+
 /// One line a partition with every phase, in the order in which they ran.
 pub(super) fn timing(job: &str, partition: usize, device: &str, timings: &PhaseTimings) {
-    if !tracing::enabled!(tracing::Level::DEBUG) {
+    if !tracing::enabled!(target: TIMINGS, tracing::Level::DEBUG) {
         return;
     }
     let phases: Vec<String> =
         timings.iter().map(|(phase, took)| format!("{phase}_ms={:.3}", took.as_secs_f64() * 1e3)).collect();
-    debug!("CUZK_TIMING job={job} partition={partition} device={device} {}", phases.join(" "));
+    debug!(target: TIMINGS, job, partition, device, "CUZK_TIMING {}", phases.join(" "));
 }

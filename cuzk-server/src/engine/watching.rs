@@ -8,9 +8,7 @@ use super::{
     Engine, EngineError, Lifecycle, panics,
     shared::{Shared, State},
     timeline::Interval,
-    view::{
-        DeviceView, EngineView, JobView, Lens, MemoryView, PartitionTimesView, Phases, TimelineView, WorkerView,
-    },
+    view::{DeviceView, EngineView, JobView, Lens, MemoryView, PartitionTimesView, Phases, TimelineView, WorkerView},
     waiter::OutcomeReceiver,
 };
 use crate::{

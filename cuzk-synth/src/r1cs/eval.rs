@@ -1,14 +1,16 @@
 //! The matrices at a witness: values of rows, and whether the constraints hold.
 
-use std::ops::Range;
-
 use blstrs::Scalar;
 use ff::Field;
 use rand::Rng;
 use rayon::prelude::*;
 
 use super::{Matrix, R1cs};
-use crate::witness::{CompactWitness, Value};
+use crate::{
+    planes::Planes,
+    synthesis::Synthesis,
+    witness::{CompactWitness, Value},
+};
 
 /// How much of a witness is checked before it is proven. A wrong one passes unseen through the prover (which takes C for
 /// the product of A and B); only the proof's verification would find it, without naming the place.
@@ -21,6 +23,15 @@ pub enum Check {
     Sampled,
     /// Every row.
     Full,
+}
+
+/// A constraint at which a synthesis is wrong, by index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wrong {
+    /// The witness does not satisfy it.
+    Unsatisfied(usize),
+    /// The witness does, but its factors, as they were synthesized, are not those of the matrices.
+    Factors(usize),
 }
 
 /// Rows checked together.
@@ -66,6 +77,32 @@ impl R1cs {
     /// The first constraint found that the witness does not satisfy, by index: with [`Check::Full`] the very first.
     /// Parallel on the current rayon pool.
     pub fn first_unsatisfied(&self, witness: &CompactWitness, check: Check) -> Option<usize> {
+        self.first_row(check, |i| {
+            let [a, b, c] = self.row_values(i, witness);
+            (a * b != c).then_some(i)
+        })
+    }
+
+    /// As [`Self::first_unsatisfied`], for all that a synthesis left: where there are A·w and B·w, they must be what the
+    /// matrices make of the witness.
+    pub fn first_wrong(&self, Synthesis { witness, rows }: &Synthesis, check: Check) -> Option<Wrong> {
+        self.first_row(check, |i| {
+            let [a, b, c] = self.row_values(i, witness);
+            if a * b != c {
+                return Some(Wrong::Unsatisfied(i));
+            }
+            let differs = |planes: &Planes, value| i >= planes.len() || planes.value(i) != value;
+            let rows = rows.as_ref()?;
+            (differs(&rows.a, a) || differs(&rows.b, b)).then_some(Wrong::Factors(i))
+        })
+    }
+
+    fn row_values(&self, i: usize, witness: &CompactWitness) -> [Scalar; 3] {
+        [&self.a, &self.b, &self.c].map(|matrix| self.row_value(matrix, i, witness))
+    }
+
+    /// What `test` first finds in the rows that are to be checked.
+    fn first_row<T: Send>(&self, check: Check, test: impl Fn(usize) -> Option<T> + Sync) -> Option<T> {
         let blocks = self.num_constraints().div_ceil(BLOCK);
         let stride = match check {
             Check::Off => return None,
@@ -74,14 +111,7 @@ impl R1cs {
         };
         (0..blocks.div_ceil(stride)).into_par_iter().find_map_first(|i| {
             let block = i * stride + if stride == 1 { 0 } else { rand::thread_rng().gen_range(0..stride) };
-            self.unsatisfied_in(witness, block * BLOCK..(block + 1) * BLOCK)
-        })
-    }
-
-    fn unsatisfied_in(&self, witness: &CompactWitness, rows: Range<usize>) -> Option<usize> {
-        (rows.start..rows.end.min(self.num_constraints())).find(|&i| {
-            let [a, b, c] = [&self.a, &self.b, &self.c].map(|matrix| self.row_value(matrix, i, witness));
-            a * b != c
+            (block * BLOCK..self.num_constraints().min((block + 1) * BLOCK)).find_map(&test)
         })
     }
 }

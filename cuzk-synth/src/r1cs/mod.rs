@@ -16,7 +16,7 @@ use blstrs::Scalar;
 use crate::{assignment::Density, bitmap::Bitmap};
 
 pub use cache::{CacheError, cache_path, open_or_record};
-pub use eval::Check;
+pub use eval::{Check, Wrong};
 pub use file::FileError;
 pub use record::RecordError;
 pub use section::Section;

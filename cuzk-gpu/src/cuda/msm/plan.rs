@@ -9,6 +9,9 @@ use crate::cuda::arena::Layout;
 
 /// The longest segment that the kernels take (`MSM_MAX_LENGTH`).
 pub const MAX_LENGTH: u32 = 255;
+/// The longest segment where values repeat, as in a witness: the additions of a segment follow each other, 0.04 ms each, and
+/// thousands of equal values make one long bucket.
+const REPEATED_LENGTH: u32 = 32;
 /// Points that tables may hold in all: an entry's number has 31 bits, and the last one stands for none.
 pub const MAX_ENTRIES: usize = (1 << 31) - 1;
 /// Segments that keep every lane busy with enough additions for a reciprocal: about 70 a lane of an H200.
@@ -42,7 +45,7 @@ pub struct Request {
     pub queries: Vec<Size>,
     /// The most tables of multiples that the device has room for (1: the points alone).
     pub tables: usize,
-    /// Whether a call's points may come in several parts, each of at most `points`.
+    /// Whether a call's points may come in several parts, each of at most as many points, scalars and bits as said.
     pub streamed: bool,
     /// Bytes of workspace that the device has room for.
     pub workspace: usize,
@@ -61,9 +64,12 @@ pub struct Plan {
     pub windows: Windows,
     /// Longest segment; longer buckets are cut.
     pub cap: u32,
+    /// The same for parts of buckets that were cut.
+    pub part_cap: u32,
     /// For each query, segments that the bits' points are dealt to, a power of two; 0 if there are no bits.
     pub dealt: Vec<usize>,
-    /// Where in the pool the buckets of a streamed part are, before they are added to those of the parts before.
+    /// Where in the pool the sums of a part are, as many as that, before they are added to those of the parts before:
+    /// buckets, and dealt segments.
     pub part_buckets: usize,
     /// From buckets and dealt segments to the sums.
     pub reduction: Reduction,
@@ -91,9 +97,11 @@ impl Plan {
         let queries = request.queries.len();
         assert!((1..=MAX_QUERIES).contains(&queries), "{queries} queries in a call");
         let pairs = scalars(&request) * windows.count();
+        let repeats = request.queries.iter().any(|size| size.bits > 0);
+        let longest = if repeats { REPEATED_LENGTH } else { MAX_LENGTH };
         let usual = match queries * windows.buckets() {
-            buckets if buckets >= ENOUGH_SEGMENTS => MAX_LENGTH,
-            _ => (pairs / ENOUGH_SEGMENTS).clamp(8, MAX_LENGTH as usize) as u32,
+            buckets if buckets >= ENOUGH_SEGMENTS => longest,
+            _ => (pairs / ENOUGH_SEGMENTS).clamp(8, longest as usize) as u32,
         };
         let dealt: Vec<usize> = request.queries.iter().map(dealt).collect();
         let mut used = 0;
@@ -111,9 +119,9 @@ impl Plan {
             runs.push(Run { query, source: take(dealt as u32), len: dealt as u32, weight });
         }
         let part_buckets = used as usize;
-        let used = part_buckets + if request.streamed { queries * windows.buckets() } else { 0 };
-        let reduction = Reduction::plan(sets, runs, used as u32);
-        Self { request, windows, cap: cap.unwrap_or(usual), dealt, part_buckets, reduction }
+        let used = if request.streamed { 2 * used } else { used };
+        let reduction = Reduction::plan(sets, runs, used);
+        Self { request, windows, cap: cap.unwrap_or(usual), part_cap: longest, dealt, part_buckets, reduction }
     }
 
     /// The most (bucket, point) pairs of a call.
@@ -134,7 +142,7 @@ impl Plan {
     /// The most segments that a level has: the buckets are cut, then the parts of each bucket.
     pub fn max_segments(&self, level: usize) -> usize {
         let parts = self.pairs() / self.cap as usize;
-        self.buckets() + if level == 0 { parts } else { parts / MAX_LENGTH as usize }
+        self.buckets() + if level == 0 { parts } else { parts / self.part_cap as usize }
     }
 
     /// Levels that parts of buckets may need to become sums of buckets: on the last one no bucket is longer than the cap,
@@ -147,7 +155,7 @@ impl Plan {
         let mut levels = 1;
         while longest > cap {
             longest = longest.div_ceil(cap);
-            cap = MAX_LENGTH as usize;
+            cap = self.part_cap as usize;
             levels += 1;
         }
         levels
@@ -156,6 +164,12 @@ impl Plan {
     /// Seconds that a call takes an H200, by the cost model. Bits are not counted.
     pub fn seconds(&self) -> f64 {
         cost(&self.request, &self.windows)
+    }
+
+    /// Seconds that it takes an H200 to have the scalars and bits of a call come in one part more, by the cost model: a part
+    /// has buckets and dealt segments of its own, which are added to those before.
+    pub fn part_seconds(&self) -> f64 {
+        3.0 * self.part_buckets as f64 / 3.8e9 + 1e-3
     }
 
     /// First place in the pool of a query's dealt segments.
@@ -259,6 +273,19 @@ mod tests {
         // 2^27 points in one bucket: parts of 255, of these 255, and so on.
         assert_eq!(levels(27, 1), Some(4));
         assert!(levels(27, 16).is_some_and(|levels| levels <= super::super::workspace::MAX_LEVELS));
+    }
+
+    #[test]
+    fn repeated_values_are_added_up_side_by_side() {
+        let witness = |log: u32| Request {
+            queries: vec![Size { points: 1 << log, scalars: 1 << (log - 5), bits: 1 << log }],
+            ..request(log, 1)
+        };
+        for log in [12, 22, 27] {
+            let plan = Plan::choose(witness(log)).expect("fits any memory");
+            assert!(plan.cap <= REPEATED_LENGTH && plan.part_cap == REPEATED_LENGTH);
+            assert!(plan.levels() <= super::super::workspace::MAX_LEVELS, "{}", plan.levels());
+        }
     }
 
     #[test]

@@ -99,7 +99,8 @@ impl Workspace {
         let segments = plan.max_segments(0);
         let steps = plan.reduction.steps.iter().map(|step| step.segments as usize).max().unwrap_or(0);
         let dealt = plan.dealt.iter().copied().max().unwrap_or(0);
-        let widest = segments.max(steps).max(dealt).max(buckets);
+        let of_part = if request.streamed { plan.part_buckets } else { 0 };
+        let widest = segments.max(steps).max(dealt).max(buckets).max(of_part);
         let most = |of: fn(&super::plan::Size) -> usize| request.queries.iter().map(of).max().unwrap_or(0);
         let (bits, scalars) = (most(|size| size.bits), most(|size| size.scalars));
         let bit_words = bits.div_ceil(32);

@@ -25,6 +25,7 @@ use crate::{
         gpu::Gpu,
         harness::Check,
         memory::DeviceBuffer,
+        pieces,
         stream::Stream,
     },
 };
@@ -254,7 +255,9 @@ fn from_planes(
         for run in 0..runs {
             let h = if run % 2 == 0 {
                 for (region, planes) in rows.iter().zip(&planes) {
-                    let bytes = region.stage(&mut host, planes).map_err(|what| gpu.misuse(what))?;
+                    let pieces = region.pieces(planes).map_err(|what| gpu.misuse(what))?;
+                    pieces::write(&mut host, pieces.into());
+                    let bytes = region.used(planes.scalars().len());
                     staged.bytes().range(bytes.clone())?.upload(&stream, &host[bytes])?;
                 }
                 let raw = [rows[0].raw(&staged)?, rows[1].raw(&staged)?];

@@ -4,10 +4,10 @@
 //! Planes are in natural order, on the host ([`Planes`]) and on the device, and have the same bytes there but for zeros
 //! up to 2^n values: uploading them is copying.
 
-use std::{ops::Range, slice};
+use std::ops::Range;
 
 use blstrs::Scalar;
-use cuzk_synth::{bitmap::Bitmap, planes::Planes};
+use cuzk_synth::planes::Planes;
 use ff::Field;
 
 use super::plan::padded_len;
@@ -16,6 +16,7 @@ use crate::cuda::{
     error::CudaError,
     fr::{Element, from_montgomery},
     memory::{DeviceSlice, Plain},
+    pieces::{self, Piece},
     stream::Stream,
 };
 
@@ -75,9 +76,6 @@ impl RawPlanes {
 pub fn words(log_n: u32) -> usize {
     padded_len(log_n) / 32
 }
-
-/// Bytes, and their place in an arena.
-type Placed<'p> = (Range<usize>, &'p [u8]);
 
 impl PlanesRegion {
     /// Room for 2^log_n values of which `capacity` may be exceptions.
@@ -143,22 +141,37 @@ impl PlanesRegion {
         Ok(())
     }
 
-    /// Writes planes into a host copy of an arena, at the places that the region has there. Tells which bytes are to be
-    /// copied to the device, all of them in this region.
+    /// What is where for a vector, in an arena or a host copy of one.
     ///
     /// # Errors
     /// There are more values or exceptions than there is room for.
-    pub fn stage(&self, host: &mut [u8], planes: &Planes) -> Result<Range<usize>, String> {
-        for (place, bytes) in self.parts(planes)? {
-            let (begin, rest) = host[place].split_at_mut(bytes.len());
-            begin.copy_from_slice(bytes);
-            rest.fill(0);
+    pub fn pieces<'p>(&self, planes: &'p Planes) -> Result<[Piece<'p>; 6], String> {
+        let (values, exceptions) = (planes.len(), planes.scalars());
+        if values > 32 * self.low.len() || exceptions.len() > self.capacity() {
+            return Err(format!(
+                "{values} values, {} of them not small, where there is room for {} and {}",
+                exceptions.len(),
+                32 * self.low.len(),
+                self.capacity()
+            ));
         }
-        host[self.count.bytes()].copy_from_slice(&(planes.scalars().len() as u32).to_ne_bytes());
+        let bits = |region: Region<u32>, bits| Piece::new(region.bytes(), pieces::bit_bytes(bits, values));
         let list = self.list.bytes().start;
-        let end = list + size_of_val(planes.scalars());
-        host[list..end].copy_from_slice(scalar_bytes(planes.scalars()));
-        Ok(self.low.bytes().start..end)
+        let list = list..list + size_of_val(exceptions);
+        Ok([
+            bits(self.low, planes.low()),
+            bits(self.high, planes.high()),
+            bits(self.exceptional, planes.full()),
+            Piece::new(self.first.bytes(), pieces::word_bytes(planes.firsts())),
+            Piece::new(self.count.bytes(), (exceptions.len() as u32).to_ne_bytes().to_vec()),
+            Piece::new(list, pieces::scalar_bytes(exceptions)),
+        ])
+    }
+
+    /// The bytes that have all pieces of a vector with so many exceptions.
+    pub fn used(&self, exceptions: usize) -> Range<usize> {
+        let list = self.list.bytes().start;
+        self.low.bytes().start..list + exceptions * size_of::<Element>()
     }
 
     /// Copies planes to the device, and waits.
@@ -166,34 +179,8 @@ impl PlanesRegion {
     /// # Errors
     /// [`CudaError::Misuse`] if there are more values or exceptions than there is room for, or what the driver reports.
     pub fn upload(&self, stream: &Stream, arena: &Arena, planes: &Planes) -> Result<(), CudaError> {
-        let parts = self.parts(planes).map_err(|what| stream.gpu().misuse(what))?;
-        for (region, (_, bytes)) in [self.low, self.high, self.exceptional, self.first].into_iter().zip(parts) {
-            let to = arena.slice(region)?.cast::<u8>()?;
-            to.range(bytes.len()..)?.fill_bytes(stream, 0)?;
-            to.range(..bytes.len())?.upload(stream, bytes)?;
-        }
-        let list = arena.slice(self.list)?.cast::<u8>()?;
-        list.range(..size_of_val(planes.scalars()))?.upload(stream, scalar_bytes(planes.scalars()))?;
-        self.count(arena)?.upload(stream, &[planes.scalars().len() as u32])
-    }
-
-    /// Places in an arena, and what begins there: behind it there are zeros. The list and its length excepted.
-    fn parts<'p>(&self, planes: &'p Planes) -> Result<[Placed<'p>; 4], String> {
-        let (values, exceptions) = (planes.len(), planes.scalars().len());
-        if values > 32 * self.low.len() || exceptions > self.capacity() {
-            return Err(format!(
-                "{values} values, {exceptions} of them not small, where there is room for {} and {}",
-                32 * self.low.len(),
-                self.capacity()
-            ));
-        }
-        Ok([
-            (self.low.bytes(), bit_bytes(planes.low(), values)),
-            (self.high.bytes(), bit_bytes(planes.high(), values)),
-            (self.exceptional.bytes(), bit_bytes(planes.full(), values)),
-            // SAFETY: any bytes may be read as such.
-            (self.first.bytes(), unsafe { plain_bytes(planes.firsts()) }),
-        ])
+        let pieces = self.pieces(planes).map_err(|what| stream.gpu().misuse(what))?;
+        pieces.iter().try_for_each(|piece| piece.upload(stream, arena))
     }
 
     /// Copies planes from the device, and waits.
@@ -236,25 +223,6 @@ impl Downloaded {
     }
 }
 
-/// The bits of `values` values in words of 32, little-endian, of which words of 64 are pairs. None if all are zero.
-fn bit_bytes(bits: &Bitmap, values: usize) -> &[u8] {
-    // SAFETY: any bytes may be read as such.
-    let bytes = unsafe { plain_bytes(bits.words()) };
-    &bytes[..bytes.len().min(4 * values.div_ceil(32))]
-}
-
-fn scalar_bytes(scalars: &[Scalar]) -> &[u8] {
-    // SAFETY: a scalar is its words in Montgomery form and nothing else.
-    unsafe { plain_bytes(scalars) }
-}
-
-/// # Safety
-/// `T` has no padding.
-unsafe fn plain_bytes<T>(values: &[T]) -> &[u8] {
-    // SAFETY: the slice has so many bytes, which the caller says are all initialized.
-    unsafe { slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
-}
-
 #[cfg(test)]
 mod tests {
     use rand::{Rng, SeedableRng, rngs::StdRng};
@@ -286,8 +254,11 @@ mod tests {
             let behind = layout.add::<u8>(100);
             let mut host = vec![0xdb; layout.bytes()];
             let values = values(&mut rng, len);
-            let staged = region.stage(&mut host, &Planes::from_plain(values.iter().copied())).expect("it fits");
+            let planes = Planes::from_plain(values.iter().copied());
+            pieces::write(&mut host, region.pieces(&planes).expect("it fits").into());
+            let staged = region.used(planes.scalars().len());
             assert!(staged.start >= 1000 && staged.end <= behind.bytes().start);
+            assert!(host[..1000].iter().chain(&host[staged.end..]).all(|byte| *byte == 0xdb));
             let plane = |region: Region<u32>| words(&host[region.bytes()]);
             let downloaded = Downloaded {
                 low: plane(region.low),
@@ -311,9 +282,9 @@ mod tests {
     fn what_has_no_room_is_refused() {
         let region = PlanesRegion::plan(&mut Layout::new(), 3, 2);
         let exceptions = Planes::from_plain([Scalar::from(7); 3]);
-        let error = region.stage(&mut [], &exceptions).expect_err("three exceptions, room for two");
+        let error = region.pieces(&exceptions).expect_err("three exceptions, room for two");
         assert!(error.contains("3 of them") && error.contains("and 2"), "{error}");
         let long = Planes::from_plain(vec![Scalar::ONE; 513]);
-        assert!(region.stage(&mut [], &long).expect_err("a word too many").contains("513"));
+        assert!(region.pieces(&long).expect_err("a word too many").contains("513"));
     }
 }

@@ -49,7 +49,8 @@ struct Kernels {
     planes_scale_list: Function,
 }
 
-/// Where H finds its inputs and keeps its vectors: 64 bytes a point, and less than 2 for all planes.
+/// Where H finds its inputs and keeps its vectors: 64 bytes a point, and less than 2 for all planes. The planes of A and B
+/// may be in another arena.
 #[derive(Clone, Copy, Debug)]
 pub struct Workspace {
     /// The values of A on the domain. Its list is used up.
@@ -88,9 +89,21 @@ impl Workspace {
     /// Room for 2^log_n points, of each of A, B and C `capacity` of which may be other than 0, 1, 2 and -1. H comes out in
     /// `h`, of [`padded_len`] elements: given from outside, so that what follows H can overlay all the rest.
     pub fn plan(h: Region<Element>, layout: &mut Layout, log_n: u32, capacity: usize) -> Self {
+        let rows = [(); 2].map(|()| PlanesRegion::plan(layout, log_n, capacity));
+        Self::with_rows(rows, h, layout, log_n, capacity)
+    }
+
+    /// The same with the planes of A and B in another arena, whose layout gave `rows`: for [`Quotient::from_rows`].
+    pub fn with_rows(
+        [a, b]: [PlanesRegion; 2],
+        h: Region<Element>,
+        layout: &mut Layout,
+        log_n: u32,
+        capacity: usize,
+    ) -> Self {
         Self {
-            a: PlanesRegion::plan(layout, log_n, capacity),
-            b: PlanesRegion::plan(layout, log_n, capacity),
+            a,
+            b,
             c: PlanesRegion::plan(layout, log_n, capacity),
             rows: layout.add(capacity),
             reversed: std::array::from_fn(|_| layout.add(words(log_n))),

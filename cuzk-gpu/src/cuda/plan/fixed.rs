@@ -1,11 +1,11 @@
 //! What a plan needs whatever it does with points.
 
-use super::{Card, Config, Line, Matrices, Shape, cost::Rates, stage::Choice};
+use super::{Card, Config, Line, Matrices, Shape, Staging, cost::Rates, stage::Choice};
 use crate::cuda::{
     arena::Layout,
     fr::Element,
-    ntt::{plan::padded_len, quotient, table::TableShape},
-    spmv::{WitnessRegion, matrix},
+    ntt::{plan::padded_len, table::TableShape},
+    spmv::matrix,
 };
 
 /// Page-locked buffers through which parameters pass while they are loaded, and as much on the device.
@@ -24,7 +24,9 @@ pub(super) struct Fixed {
     h: usize,
     quotient: usize,
     tables: Vec<TableShape>,
-    witness: usize,
+    /// Of each worker: device memory, and the page-locked copy of what is staged.
+    worker: usize,
+    staged: usize,
     matrices: usize,
 }
 
@@ -38,12 +40,12 @@ impl Fixed {
         let most = config.vram_limit.map_or(card.memory, |limit| limit.min(card.memory));
         let source = if most < card.memory { "[gpus] vram_limit" } else { "free memory" };
         let whence = format!("{source}, less the reserve of {}", super::report::size(config.reserve));
+        let mut worker = Layout::new();
+        let staging = Staging::plan(&mut worker, shape, config.rows);
         let mut layout = Layout::new();
         let h = layout.add::<Element>(padded_len(shape.log_n));
         let h_bytes = layout.bytes();
-        quotient::Workspace::plan(h, &mut layout, shape.log_n, shape.room.exceptions);
-        let mut witness = Layout::new();
-        WitnessRegion::plan(&mut witness, shape.inputs, shape.aux, shape.room.full);
+        staging.workspace(h, &mut layout, shape);
         Self {
             shape: *shape,
             workers: config.workers,
@@ -52,7 +54,8 @@ impl Fixed {
             h: h_bytes,
             quotient: layout.bytes() - h_bytes,
             tables: tables(shape.log_n),
-            witness: witness.bytes(),
+            worker: worker.bytes(),
+            staged: staging.host_bytes(),
             matrices: shape.entries.iter().map(|&entries| matrix::bytes(shape.rows, entries)).sum(),
         }
     }
@@ -71,14 +74,13 @@ impl Fixed {
         let scratch = choices.clone().map(|choice| choice.scratch).max().unwrap_or(0);
         let kept: usize = choices.map(|choice| choice.kept).sum();
         let phase = self.h + scratch.max(self.quotient);
-        phase + kept + table.bytes() + self.workers * self.witness + self.on_device(matrices) + SMALL
+        phase + kept + table.bytes() + self.workers * self.worker + self.on_device(matrices) + SMALL
     }
 
     /// Page-locked memory without that of points.
     pub(super) fn pinned(&self, matrices: Matrices) -> usize {
         let rows = if matches!(matrices, Matrices::Streamed { .. }) { self.matrices } else { 0 };
-        // A staged witness is copied from a buffer that is laid out as on the device.
-        LOADING_BYTES + self.workers * self.witness + rows
+        LOADING_BYTES + self.workers * self.staged + rows
     }
 
     /// Seconds of A·w, B·w and H.
@@ -110,12 +112,15 @@ impl Fixed {
         };
         let whole = table.log_direct() >= self.shape.log_n;
         let factors = if whole { "table of factors" } else { "table of factors, two levels" };
-        let witness = self.workers * self.witness;
         vec![
             line(factors, table.bytes(), 0),
             line("vector of H", self.h, 0),
             line("workspace", scratch, 0),
-            line(&format!("witnesses of {} workers", self.workers), witness, witness),
+            line(
+                &format!("witnesses of {} workers", self.workers),
+                self.workers * self.worker,
+                self.workers * self.staged,
+            ),
             line(rows, self.on_device(matrices), self.pinned(matrices) - self.pinned(Matrices::Absent)),
             line("constants and results", SMALL, 0),
             line("buffers for loading", 0, LOADING_BYTES),

@@ -4,6 +4,7 @@
 //! * `sums`: the ways to do the multi-scalar multiplications;
 //! * `cost`: the cost model that compares plans;
 //! * `stage`: which points stay on the device, for each of those ways;
+//! * `staging`: what a worker has of its own;
 //! * `fixed`: what is needed in any case;
 //! * `choose`: the fastest of the plans that fit;
 //! * [`parts`]: which points each call takes, once the circuit is at hand;
@@ -22,7 +23,8 @@
 //! |   |        | workspace in G2 | two parts of b_g2                          |   4. b_g2, if it is computed here
 //! ```
 //!
-//! A worker's witness has a place of its own, which is filled before the device is locked.
+//! A worker's witness has a place of its own, with A·w and B·w if they come with it, which is filled before the device is
+//! locked. Then there are no matrices, and no planes of A and B in the arena.
 
 mod choose;
 mod cost;
@@ -31,6 +33,7 @@ pub mod parts;
 mod report;
 pub mod shape;
 mod stage;
+mod staging;
 mod sums;
 #[cfg(test)]
 mod tests;
@@ -41,6 +44,7 @@ pub use self::{
     fixed::LOADING_BYTES,
     parts::Parts,
     shape::{BG2, Card, Config, Room, Rows, Shape},
+    staging::Staging,
 };
 
 /// A plan that fits.

@@ -68,14 +68,17 @@ pub(super) fn of_witness(shape: &Shape, queries: &[Query], point_bytes: usize, r
         let request = Request {
             queries: queries.iter().map(size).collect(),
             tables: 1,
-            streamed: false,
+            streamed: part < shape.aux,
             workspace: 0,
             point_bytes,
             sms,
         };
         with_workspaces(request).map(move |plan| {
-            let full = rates.compute(plan.seconds()) * shape.aux.div_ceil(part) as f64;
-            Way { part, workspace: plan.workspace_bytes(), seconds: factor * (full + bits), plan }
+            // A part may have as many full values as it has variables, but all parts together have no more than one could.
+            let all = plan.seconds() * (shape.room.full as f64 / scalars.max(1) as f64).max(1.0);
+            let parts = (shape.aux.div_ceil(part) - 1) as f64 * plan.part_seconds();
+            let seconds = factor * (rates.compute(all + parts) + bits);
+            Way { part, workspace: plan.workspace_bytes(), seconds, plan }
         })
     });
     undominated(ways.collect())

@@ -108,6 +108,23 @@ fn every_card_keeps_all_of_2_kib() {
 }
 
 #[test]
+fn rows_that_come_with_the_witness_need_no_matrices() {
+    for (name, card) in cards() {
+        let [with, without] =
+            [Rows::Matrices, Rows::Planes].map(|rows| choose(&porep_32g(), &card, &Config { rows, ..config() }));
+        assert_eq!(without.matrices, Matrices::Absent, "{name}");
+        assert!(without.seconds < with.seconds, "{name}: {without}");
+        let of = |plan: &MemoryPlan, what: &str| {
+            let line = plan.lines.iter().find(|line| line.what.starts_with(what)).expect("every plan has this line");
+            (line.device, line.pinned)
+        };
+        assert_eq!(of(&without, "matrices"), (0, 0), "{name}: {without}");
+        // 2 x 150 MB of planes for each of two workers.
+        assert!(of(&without, "witnesses").1 > of(&with, "witnesses").1 + GIB / 2, "{name}: {without}");
+    }
+}
+
+#[test]
 fn a_limit_makes_a_big_card_small() {
     let (_, big) = cards()[5];
     let limited = Config { vram_limit: Some(24_564 << 20), ..config() };

@@ -1,16 +1,15 @@
 //! A device as a backend of proofs.
 
 use std::{
-    sync::{Arc, PoisonError, atomic::Ordering},
+    sync::{PoisonError, atomic::Ordering},
     time::{Duration, Instant},
 };
 
 use blstrs::G2Projective;
-use rayon::ThreadPool;
 
-use super::{key::DeviceKey, run::Left, slots::Lent, tail::Place};
+use super::{key::DeviceKey, run::Left, slots::Lent, staging, tail::Place};
 use crate::{
-    cpu::selection::Selection,
+    cpu::{Pools, selection::Selection},
     cuda::{driver::DeviceInfo, error::CudaError, gpu::Gpu},
     prover::{Backend, DeviceError, Fault, KernelSums, Partition, ProveError},
     timing::{Phase, Timings},
@@ -20,7 +19,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Cuda {
     gpu: Gpu,
-    finish: Option<Arc<ThreadPool>>,
+    pools: Option<Pools>,
 }
 
 /// A partition on its way: its witness is in a worker's device memory, or will be when the worker's stream gets there.
@@ -46,22 +45,15 @@ impl Rest {
 }
 
 impl Cuda {
-    /// An opened device. What the CPU does after the kernels runs on the threads of `finish`, without them on the
-    /// caller's current ones.
-    pub fn new(gpu: Gpu, finish: Option<Arc<ThreadPool>>) -> Self {
-        Self { gpu, finish }
+    /// An opened device. What the CPU does before and after the kernels runs on the threads of `pools`, without them on
+    /// the caller's current ones.
+    pub fn new(gpu: Gpu, pools: Option<Pools>) -> Self {
+        Self { gpu, pools }
     }
 
     /// The device.
     pub fn gpu(&self) -> &Gpu {
         &self.gpu
-    }
-
-    fn on_finish<T: Send>(&self, f: impl FnOnce() -> T + Send) -> T {
-        match &self.finish {
-            Some(pool) => pool.install(f),
-            None => f(),
-        }
     }
 
     fn failed(&self, error: CudaError) -> ProveError {
@@ -86,26 +78,33 @@ impl Backend for Cuda {
             let (device, what) = (self.name().to_owned(), format!("{}: its context is lost", self.gpu.label()));
             return Err(DeviceError { device, fault: Fault::Context, what }.into());
         };
-        let misfit = |what| self.failed(self.gpu.misuse(what));
-        let bytes = key.staging.write(&mut slot.host, witness).map_err(misfit)?;
+        slot.b_g2 = key.place_of_b_g2();
         slot.bounds = key.bounds(witness);
         slot.marks.clear();
-        let upload = |slot: &mut Lent| {
-            let slot = &mut **slot;
-            slot.marks.mark(&slot.stream, None)?;
-            let to = slot.arena.bytes().range(..bytes)?;
-            // SAFETY: the pinned buffer is the slot's, and is written again only when the slot is taken again, before
-            // which its stream was waited for.
-            unsafe { to.upload_async(&slot.stream, &slot.host[..bytes])? };
-            slot.marks.mark(&slot.stream, Some(Phase::Upload))
-        };
-        upload(&mut slot).map_err(|error| self.failed(error))?;
         let of_b = || {
             let inputs: Vec<_> = density.b_inputs.iter_ones().map(|i| witness.inputs()[i]).collect();
             Selection::new(&inputs, witness, Some(&density.b_aux))
         };
-        slot.b_g2 = key.place_of_b_g2();
-        let b = (slot.b_g2 == Place::Cpu).then(of_b);
+        let place = slot.b_g2;
+        let write = || staging::write(&key.staging, &mut slot.host, witness, partition.rows.as_ref());
+        let (written, b) = Pools::on(
+            self.pools.as_ref(),
+            |pools| &pools.kernels,
+            || rayon::join(write, || (place == Place::Cpu).then(of_b)),
+        );
+        let used = written.map_err(|what| self.failed(self.gpu.misuse(what)))?;
+        let upload = |slot: &mut Lent| {
+            let slot = &mut **slot;
+            slot.marks.mark(&slot.stream, None)?;
+            for bytes in used {
+                let to = slot.arena.bytes().range(bytes.clone())?;
+                // SAFETY: the pinned buffer is the slot's, and is written again only when the slot is taken again, before
+                // which its stream was waited for.
+                unsafe { to.upload_async(&slot.stream, &slot.host[bytes])? };
+            }
+            slot.marks.mark(&slot.stream, Some(Phase::Upload))
+        };
+        upload(&mut slot).map_err(|error| self.failed(error))?;
         Ok(Staged { slot, b })
     }
 
@@ -139,7 +138,8 @@ impl Backend for Cuda {
             points.release();
             Some(sum)
         };
-        let ((sums, of_device), of_cpu) = self.on_finish(|| rayon::join(|| left.fold(), of_cpu));
+        let ((sums, of_device), of_cpu) =
+            Pools::on(self.pools.as_ref(), |pools| &pools.finish, || rayon::join(|| left.fold(), of_cpu));
         key.finishing.fetch_sub(1, Ordering::Relaxed);
         let mut tail = key.tail.lock().unwrap_or_else(PoisonError::into_inner);
         match b {

@@ -1,18 +1,16 @@
 //! Whole proofs on a device, byte for byte those of the CPU with the same blinding.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    thread,
-};
+use std::{sync::Arc, thread};
 
 use bellperson::groth16::{Proof, verify_proof};
 use blstrs::Bls12;
-use cuzk_synth::{circuit::CircuitId, porep::PorepTask, r1cs::R1cs, sample};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{Circuit, Cuda, DeviceKey, DeviceOptions, Devices, Source};
+use super::{
+    Circuit, DeviceOptions, Devices,
+    inputs::{BOTH, Pair, Porep, WATCHDOG, config},
+};
 use crate::{
     arith::Backend as Arithmetic,
     cpu::Cpu,
@@ -21,14 +19,13 @@ use crate::{
         gpu::Gpu,
         harness::Check,
         launch::{Args, Grid},
-        plan::{BG2, Card, Config, MemoryPlan, Room, Rows, Shape},
+        plan::{BG2, Rows},
         points::Checks,
         stream::Stream,
     },
     device::{Device, Injected},
-    generate,
     prover::{Blinding, Fault, Partition, ProveError},
-    srs::{self, Srs, Watch},
+    srs::Watch,
     timing::{LockUse, Phase, Timings},
     toy::{Toy, trapdoor},
 };
@@ -43,52 +40,6 @@ pub const CHECKS: &[Check] = &[
 
 type Outcome = Result<(), String>;
 
-/// A circuit with parameters, on a device and on the host.
-pub(super) struct Pair {
-    pub device: Device<Cuda>,
-    pub key: DeviceKey,
-    pub cpu: Device<Cpu>,
-    pub srs: Arc<Srs>,
-    pub r1cs: Arc<R1cs>,
-}
-
-impl Pair {
-    /// With the parameters in a file, on a device that is used as `config` says.
-    pub(super) fn new(gpu: &Gpu, r1cs: Arc<R1cs>, path: &Path, config: &Config) -> Result<Self, String> {
-        let srs = Arc::new(srs::read(path, Arithmetic::current()).map_err(|e| e.to_string())?);
-        let shape = Shape::of(&r1cs, Room::for_bits(r1cs.num_variables(), r1cs.num_constraints()));
-        let run = || {
-            let card = Card::new(gpu.info(), gpu.free_memory()?);
-            let plan = MemoryPlan::choose(&shape, &card, config).map_err(|e| gpu.misuse(e.to_string()))?;
-            let source = Source { path, checks: Checks::FILE, readers: 4, watch: &Watch::nobody() };
-            DeviceKey::new(gpu, plan, &source, srs.clone(), r1cs.clone())
-        };
-        let key = run().map_err(|e| e.to_string())?;
-        let cpu = Device::new(Cpu::new(Arithmetic::current()));
-        let device = Device::new(Cuda::new(gpu.clone(), None));
-        Ok(Self { device, key, cpu, srs, r1cs })
-    }
-
-    /// Proves on both, and compares.
-    fn compare(&self, partition: &Partition, blinding: Blinding) -> Result<Proof<Bls12>, String> {
-        let on_device = self.device.prove(&self.key, partition, blinding).map_err(|e| e.to_string())?.0;
-        let on_cpu = self.cpu.prove(&self.srs, partition, blinding).map_err(|e| e.to_string())?.0;
-        for (name, same) in
-            [("A", on_device.a == on_cpu.a), ("B", on_device.b == on_cpu.b), ("C", on_device.c == on_cpu.c)]
-        {
-            if !same {
-                return Err(format!("element {name} differs from the CPU's"));
-            }
-        }
-        Ok(on_device)
-    }
-}
-
-/// All of a large device.
-pub(super) fn config(workers: usize) -> Config {
-    Config { vram_limit: None, reserve: 1 << 30, workers, b_g2: BG2::Cpu, rows: Rows::Matrices, pinned_limit: 16 << 30 }
-}
-
 /// Toys of many sizes: the smallest domains, full ones, no variables in B, many and no public inputs.
 fn toy_circuits(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Outcome {
     let mut toys = vec![];
@@ -100,12 +51,12 @@ fn toy_circuits(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Outcome {
     toys.extend([(20, 30, true), (20, 0, true), (2000, 5, true)]);
     for (constraints, percent_inputs, b_constant) in toys {
         let toy = Toy { seed: rng.r#gen(), constraints, percent_inputs, b_constant, blank: false };
-        let partition = toy.partition();
+        let partition = toy.partition_with_rows();
         let parameters = toy.reference_parameters(&trapdoor());
-        let mut run = || {
+        let mut run = |rows: Rows| {
             let mut file = tempfile::NamedTempFile::new().map_err(|e| e.to_string())?;
             parameters.write(&mut file).map_err(|e| e.to_string())?;
-            let pair = Pair::new(gpu, partition.r1cs.clone(), file.path(), &config(2))?;
+            let pair = Pair::new(gpu, partition.r1cs.clone(), file.path(), &config(2, rows))?;
             for _ in 0..2 {
                 let proof = pair.compare(&partition, Blinding::random(&mut *rng))?;
                 let inputs = &partition.witness.inputs()[1..];
@@ -115,32 +66,19 @@ fn toy_circuits(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Outcome {
             }
             Ok(())
         };
-        run().map_err(|error| format!("{toy:?}: {error}"))?;
+        for rows in BOTH {
+            run(rows).map_err(|error| format!("{toy:?}, {rows:?}: {error}"))?;
+        }
     }
     Ok(())
 }
 
-/// Parameters of a 2 KiB PoRep, made now in a folder, and its constraint system.
-pub(super) fn porep_parameters(rng: &mut ChaCha8Rng, folder: &Path) -> Result<(PathBuf, Arc<R1cs>), String> {
-    let circuit: CircuitId = "porep-2k".parse().map_err(|e| format!("{e:?}"))?;
-    let seed = format!("check {}", rng.r#gen::<u64>());
-    let (files, _) = generate::generate(circuit, &seed, folder, &|_| ()).map_err(|e| e.to_string())?;
-    let r1cs = cuzk_synth::porep::record(circuit).map_err(|e| e.to_string())?.map_err(|e| e.to_string())?;
-    Ok((files.params, Arc::new(r1cs)))
-}
-
-/// The same on a device and on the host.
-pub(super) fn porep_pair(gpu: &Gpu, rng: &mut ChaCha8Rng, workers: usize) -> Result<Pair, String> {
-    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
-    let (params, r1cs) = porep_parameters(rng, folder.path())?;
-    Pair::new(gpu, r1cs, &params, &config(workers))
-}
-
 /// Kernel phases never overlap, the CPU's parts run behind them, and every proof is the CPU's.
 fn workers(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Outcome {
+    let porep = Porep::new(rng)?;
+    let partitions = &porep.partitions;
     for workers in [1, 2, 3] {
-        let pair = &porep_pair(gpu, rng, workers)?;
-        let partitions = &porep_partitions(&pair.r1cs)?;
+        let pair = &porep.pair(gpu, workers, Rows::Planes)?;
         let blinding = Blinding::random(&mut *rng);
         let expected = partitions.iter().map(|(_, partition)| pair.cpu.prove(&pair.srs, partition, blinding));
         let expected = &expected.map(|p| Ok(p.map_err(|e| e.to_string())?.0)).collect::<Result<Vec<_>, String>>()?;
@@ -184,7 +122,7 @@ struct OnDevices {
 impl OnDevices {
     fn new(info: DeviceInfo, rng: &mut ChaCha8Rng) -> Result<Self, String> {
         let toy = Toy { seed: rng.r#gen(), constraints: 100, percent_inputs: 10, b_constant: false, blank: false };
-        let (parameters, partition) = (toy.reference_parameters(&trapdoor()), toy.partition());
+        let (parameters, partition) = (toy.reference_parameters(&trapdoor()), toy.partition_with_rows());
         let mut file = tempfile::NamedTempFile::new().map_err(|e| e.to_string())?;
         parameters.write(&mut file).map_err(|e| e.to_string())?;
         let options = DeviceOptions {
@@ -195,12 +133,13 @@ impl OnDevices {
             b_g2: BG2::Cpu,
             checks: Checks::FILE,
             readers: 2,
-            finish: None,
+            watchdog: WATCHDOG,
+            pools: None,
         };
         let devices = Devices::open(vec![info], options).map_err(|e| e.to_string())?;
         let host = Arc::new(Toy::srs(&parameters, Arithmetic::current()));
         let params = file.path().to_owned();
-        let circuit = devices.load(host.clone(), partition.r1cs.clone(), params, &Watch::nobody())?;
+        let circuit = devices.load(host.clone(), partition.r1cs.clone(), Rows::Planes, params, &Watch::nobody())?;
         let blinding = Blinding::random(&mut *rng);
         let on_cpu = Device::new(Cpu::new(Arithmetic::current())).prove(&host, &partition, blinding);
         let expected = on_cpu.map_err(|e| e.to_string())?.0;
@@ -239,7 +178,12 @@ fn failures(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Outcome {
         }
         toy.proves().map_err(|error| format!("after {fault:?} in {phase:?}: {error}"))?;
     }
-    Ok(())
+    // A device without matrices.
+    let without = Partition { rows: None, ..toy.partition.clone() };
+    match toy.devices.prove(0, &toy.circuit, &without, toy.blinding).map_err(|error| error.fault()) {
+        Err(Some(Fault::Unfit)) => toy.proves(),
+        other => Err(format!("a partition without rows gave {other:?}")),
+    }
 }
 
 /// Breaks the context of a device for good: proofs fail and say why; then the device proves with a new context, or is refused
@@ -279,23 +223,17 @@ pub fn lost_context(info: DeviceInfo, rng: &mut ChaCha8Rng) -> Outcome {
     }
 }
 
-/// The partitions of the bundled samples that are of this circuit.
-pub(super) fn porep_partitions(r1cs: &Arc<R1cs>) -> Result<Vec<(PorepTask, Partition)>, String> {
-    let partition = |sample: &sample::Sample| {
-        let task = PorepTask::check(sample.c1, &sample.claims).map_err(|e| e.to_string())?;
-        let witness = task.witness(0).map_err(|e| e.to_string())?;
-        Ok((task, Partition::new(r1cs.clone(), witness.into())))
-    };
-    sample::ALL.iter().map(partition).collect()
-}
-
 /// Real PoReps.
 fn porep(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Outcome {
-    let pair = porep_pair(gpu, rng, 2)?;
-    for (task, partition) in porep_partitions(&pair.r1cs)? {
-        let proof = pair.compare(&partition, Blinding::random(&mut StdRng::seed_from_u64(rng.r#gen())))?;
-        if !task.verify_partition(0, &pair.srs.prepared, &proof).map_err(|e| e.to_string())? {
-            return Err("both proofs are wrong".to_owned());
+    let porep = Porep::new(rng)?;
+    for rows in BOTH {
+        let pair = porep.pair(gpu, 2, rows)?;
+        for (task, partition) in &porep.partitions {
+            let blinding = Blinding::random(&mut StdRng::seed_from_u64(rng.r#gen()));
+            let proof = pair.compare(partition, blinding).map_err(|error| format!("{rows:?}: {error}"))?;
+            if !task.verify_partition(0, &pair.srs.prepared, &proof).map_err(|e| e.to_string())? {
+                return Err("both proofs are wrong".to_owned());
+            }
         }
     }
     Ok(())

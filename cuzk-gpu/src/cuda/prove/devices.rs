@@ -3,21 +3,21 @@
 
 use std::{
     collections::BTreeMap,
-    fmt,
     path::PathBuf,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use bellperson::groth16::Proof;
 use blstrs::Bls12;
 use cuzk_synth::r1cs::R1cs;
-use rayon::ThreadPool;
 
-use super::{Cuda, DeviceKey, Source};
+use super::{Circuit, Cuda, DeviceKey, Source};
 use crate::{
+    cpu::Pools,
     cuda::{
         driver::DeviceInfo,
         error::CudaError,
@@ -29,7 +29,7 @@ use crate::{
     },
     device::Device,
     prover::{Blinding, DeviceError, Fault, Partition, ProveError},
-    shelf::{Budget, Footprint, Lease, Needs, NoRoom, Shelf, Tier},
+    shelf::{Budget, Footprint, Lease, Needs, NoRoom, Shelf},
     srs::{Srs, Watch},
     timing::Timings,
 };
@@ -60,12 +60,14 @@ pub struct DeviceOptions {
     pub checks: Checks,
     /// Threads that read parameter files.
     pub readers: usize,
-    /// Threads of what the CPU does after the kernels; without them, the caller's.
-    pub finish: Option<Arc<ThreadPool>>,
+    /// How long a kernel phase may take before the device counts as stuck.
+    pub watchdog: Duration,
+    /// Threads of what the CPU does before and after the kernels; without them, the caller's.
+    pub pools: Option<Pools>,
 }
 
 #[derive(Debug)]
-struct Slot {
+pub(super) struct Slot {
     info: DeviceInfo,
     state: Mutex<State>,
 }
@@ -79,23 +81,13 @@ enum State {
 
 /// A device with a context, and the circuits on it.
 #[derive(Clone, Debug)]
-struct Opened {
+pub(super) struct Opened {
     device: Arc<Device<Cuda>>,
     /// What was free when it was opened.
     card: Card,
-    shelf: Shelf<usize, DeviceKey>,
+    pub shelf: Shelf<usize, DeviceKey>,
     /// Of each circuit, made when it first came.
-    plans: Arc<Mutex<BTreeMap<usize, MemoryPlan>>>,
-}
-
-/// A circuit that devices can prove. When it is dropped, it leaves the devices.
-pub struct Circuit {
-    number: usize,
-    host: Arc<Srs>,
-    r1cs: Arc<R1cs>,
-    /// Its parameter file.
-    params: PathBuf,
-    slots: Weak<Vec<Slot>>,
+    pub plans: Arc<Mutex<BTreeMap<usize, MemoryPlan>>>,
 }
 
 impl Devices {
@@ -142,7 +134,8 @@ impl Devices {
         }
     }
 
-    /// Prepares a circuit on every device, with the points of a parameter file.
+    /// Prepares a circuit on every device, with the points of a parameter file, for partitions whose A·w and B·w come as
+    /// `rows` says: a partition without them is refused by a device that has no matrices.
     ///
     /// # Errors
     /// The file cannot be read or has a bad point, `watch` stopped it, or a device cannot take the circuit.
@@ -150,16 +143,32 @@ impl Devices {
         &self,
         host: Arc<Srs>,
         r1cs: Arc<R1cs>,
+        rows: Rows,
         params: PathBuf,
         watch: &Watch<'_>,
     ) -> Result<Arc<Circuit>, String> {
         let number = self.circuits.fetch_add(1, Ordering::Relaxed);
-        let circuit = Arc::new(Circuit { number, host, r1cs, params, slots: Arc::downgrade(&self.slots) });
+        let circuit = Arc::new(Circuit { number, host, r1cs, rows, params, slots: Arc::downgrade(&self.slots) });
         for device in 0..self.slots.len() {
             let opened = self.opened(device).map_err(|e| e.to_string())?;
             self.lease(&opened, &circuit, watch).map_err(|e| e.to_string())?;
         }
         Ok(circuit)
+    }
+
+    /// Page-locked host memory that circuits on devices hold, and the most that they may, in bytes.
+    pub fn pinned_in_use(&self) -> (u64, u64) {
+        let opened = opened(&self.slots);
+        let limit = if opened.is_empty() { 0 } else { self.options.pinned_limit as u64 };
+        (opened.iter().map(|opened| opened.shelf.used().host).sum(), limit)
+    }
+
+    /// Page-locked host memory that a circuit of this shape would take on all devices together, in bytes.
+    pub fn pinned_bytes(&self, shape: &Shape, rows: Rows) -> u64 {
+        let config = self.options.config(rows);
+        let of_device =
+            |opened: Opened| MemoryPlan::choose(shape, &opened.card, &config).ok().map(|p| p.pinned_bytes());
+        opened(&self.slots).into_iter().filter_map(of_device).sum::<usize>() as u64
     }
 
     /// Proves a partition on a device. The circuit is prepared first if it is not, as after a new context.
@@ -214,11 +223,12 @@ impl Devices {
         let plan = self.plan(opened, circuit).map_err(|error| failed(gpu.misuse(error.to_string())))?;
         let hot = Footprint { device: plan.device_bytes() as u64, host: plan.pinned_bytes() as u64 };
         let needs = Needs { warm: Footprint::default(), hot };
-        let DeviceOptions { checks, readers, .. } = self.options;
+        let DeviceOptions { checks, readers, watchdog, .. } = self.options;
         let lease = opened.shelf.lease(circuit.number, needs, || {
             tracing::info!("{}:\n{plan}", gpu.label());
             let source = Source { path: &circuit.params, checks, readers, watch };
-            let key = DeviceKey::new(gpu, plan.clone(), &source, circuit.host.clone(), circuit.r1cs.clone());
+            let (host, r1cs) = (circuit.host.clone(), circuit.r1cs.clone());
+            let key = DeviceKey::new(gpu, plan.clone(), &source, watchdog, host, r1cs);
             key.map_err(|error| match error {
                 LoadError::Device(error) => Unloaded::Failed(failed(error)),
                 LoadError::File(error) => Unloaded::Failed(ProveError::Input(error.to_string())),
@@ -236,7 +246,7 @@ impl Devices {
         }
         let r1cs = &circuit.r1cs;
         let shape = Shape::of(r1cs, Room::for_bits(r1cs.num_variables(), r1cs.num_constraints()));
-        let plan = MemoryPlan::choose(&shape, &opened.card, &self.options.config())?;
+        let plan = MemoryPlan::choose(&shape, &opened.card, &self.options.config(circuit.rows))?;
         lock(&opened.plans).insert(circuit.number, plan.clone());
         Ok(plan)
     }
@@ -260,49 +270,25 @@ impl From<NoRoom<usize>> for Unloaded {
 }
 
 impl DeviceOptions {
-    fn config(&self) -> Config {
+    fn config(&self, rows: Rows) -> Config {
         Config {
             vram_limit: self.vram_limit,
             reserve: self.vram_reserve,
             workers: self.workers,
             b_g2: self.b_g2,
-            rows: Rows::Matrices,
+            rows,
             pinned_limit: self.pinned_limit,
         }
     }
 }
 
-impl Circuit {
-    /// Whether a device has it.
-    pub fn is_on_a_device(&self) -> bool {
-        self.opened().iter().any(|opened| opened.shelf.tier(self.number) == Tier::Hot)
-    }
-
-    /// The devices that have a context.
-    fn opened(&self) -> Vec<Opened> {
-        let slots = self.slots.upgrade();
-        let slots = slots.iter().flat_map(|slots| slots.iter());
-        let opened = |slot: &Slot| match &*lock(&slot.state) {
-            State::Open(opened) => Some(opened.clone()),
-            State::Closing(_) => None,
-        };
-        slots.filter_map(opened).collect()
-    }
-}
-
-impl Drop for Circuit {
-    fn drop(&mut self) {
-        for opened in self.opened() {
-            opened.shelf.evict(self.number);
-            lock(&opened.plans).remove(&self.number);
-        }
-    }
-}
-
-impl fmt::Debug for Circuit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Circuit({} constraints)", self.r1cs.num_constraints())
-    }
+/// The devices that have a context.
+pub(super) fn opened(slots: &[Slot]) -> Vec<Opened> {
+    let opened = |slot: &Slot| match &*lock(&slot.state) {
+        State::Open(opened) => Some(opened.clone()),
+        State::Closing(_) => None,
+    };
+    slots.iter().filter_map(opened).collect()
 }
 
 fn open(info: &DeviceInfo, options: &DeviceOptions) -> Result<Opened, CudaError> {
@@ -311,11 +297,11 @@ fn open(info: &DeviceInfo, options: &DeviceOptions) -> Result<Opened, CudaError>
     let most = options.vram_limit.map_or(card.memory, |limit| limit.min(card.memory));
     let budget =
         Footprint { device: most.saturating_sub(options.vram_reserve) as u64, host: options.pinned_limit as u64 };
-    let device = Arc::new(Device::new(Cuda::new(gpu, options.finish.clone())));
+    let device = Arc::new(Device::new(Cuda::new(gpu, options.pools.clone())));
     Ok(Opened { device, card, shelf: Shelf::new(Budget(budget)), plans: Arc::default() })
 }
 
 /// Poison is ignored: what the mutexes here guard is replaced whole.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -15,7 +15,7 @@ use crate::{
         load::{List, LoadError},
         msm::Msm,
         ntt::{Ntt, Quotient, plan::padded_len, quotient::Workspace},
-        plan::MemoryPlan,
+        plan::{MemoryPlan, Staging},
         stream::Stream,
     },
     srs,
@@ -26,7 +26,8 @@ use crate::{
 pub(super) struct Engine {
     pub conveyor: Conveyor,
     pub arena: Arena,
-    pub rows: Rows,
+    /// The matrices, if rows do not come with the witness.
+    pub rows: Option<Rows>,
     pub ntt: Ntt,
     pub quotient: Quotient,
     pub vectors: Workspace,
@@ -47,7 +48,7 @@ impl Engine {
     /// What `load` says; [`LoadError::Device`] if there is not the memory that the plan says, or what the driver reports.
     pub(super) fn new(
         stream: &Stream,
-        plan: &MemoryPlan,
+        (plan, staging): (&MemoryPlan, &Staging),
         lists: &srs::Layout,
         load: impl FnOnce(Vec<List<'_>>) -> Result<(), LoadError>,
         r1cs: &R1cs,
@@ -58,7 +59,7 @@ impl Engine {
         let mut places = Places::plan(plan, r1cs, &mut kept);
 
         let [mut rows, mut sum_h, mut sum_witness, mut sum_g2] = [(); 4].map(|()| kept.clone());
-        let vectors = Workspace::plan(h_vector, &mut rows, plan.shape.log_n, plan.shape.room.exceptions);
+        let vectors = staging.workspace(h_vector, &mut rows, &plan.shape);
         let row_buffers = Rows::plan_buffers(plan.matrices, &mut rows);
         let msm_h = Msm::new(stream, plan.h_msm.clone(), &mut sum_h)?;
         let msm_witness = Msm::new(stream, plan.witness_msm.clone(), &mut sum_witness)?;

@@ -1,8 +1,10 @@
-//! A circuit on a device: its matrices and points, and the workspace of its kernel phase, all made once.
+//! A circuit on a device: its points, its matrices if rows do not come with the witness, and the workspace of its kernel
+//! phase, all made once.
 
 use std::{
     path::Path,
     sync::{Arc, Mutex, PoisonError, atomic::AtomicUsize},
+    time::Duration,
 };
 
 use bellperson::groth16::VerifyingKey;
@@ -13,7 +15,6 @@ use super::{
     engine::Engine,
     queries::value_bounds,
     slots::Slots,
-    staging::Staging,
     tail::{Place, Tail},
 };
 use crate::{
@@ -21,7 +22,7 @@ use crate::{
         arena::Layout,
         gpu::Gpu,
         load::{self, Buffers, LoadError},
-        plan::{BG2, LOADING_BYTES, MemoryPlan, Shape},
+        plan::{BG2, LOADING_BYTES, MemoryPlan, Shape, Staging},
         points::Checks,
         stream::Stream,
     },
@@ -56,8 +57,8 @@ pub struct Source<'a> {
 }
 
 impl DeviceKey {
-    /// Puts a circuit on a device: allocates all that the plan says, loads the points, copies the matrices, computes
-    /// tables. Waits until it is done; minutes for 32 GiB.
+    /// Puts a circuit on a device: allocates all that the plan says, loads the points, copies the matrices if it has any,
+    /// computes tables. Waits until it is done; minutes for 32 GiB. A kernel phase may take as long as `watchdog`.
     ///
     /// # Errors
     /// [`LoadError::File`] about the parameter file; [`LoadError::Device`] if the plan is for another circuit, if there is
@@ -66,6 +67,7 @@ impl DeviceKey {
         gpu: &Gpu,
         plan: MemoryPlan,
         source: &Source<'_>,
+        watchdog: Duration,
         host: Arc<Srs>,
         r1cs: Arc<R1cs>,
     ) -> Result<Self, LoadError> {
@@ -75,7 +77,7 @@ impl DeviceKey {
             let mut buffers = Buffers::new(gpu, LOADING_BYTES)?;
             load::load(source.path, &mut lists, &mut buffers, source.readers, source.checks, source.watch)
         };
-        Self::with_points(gpu, plan, &layout, load, host, r1cs)
+        Self::with_points(gpu, plan, (&layout, load), watchdog, host, r1cs)
     }
 
     /// The same with points from elsewhere: `load` is given the places of the layout's lists that the plan puts on the
@@ -86,17 +88,17 @@ impl DeviceKey {
     pub(super) fn with_points(
         gpu: &Gpu,
         plan: MemoryPlan,
-        layout: &srs::Layout,
-        load: impl FnOnce(Vec<load::List<'_>>) -> Result<(), LoadError>,
+        (layout, load): (&srs::Layout, impl FnOnce(Vec<load::List<'_>>) -> Result<(), LoadError>),
+        watchdog: Duration,
         host: Arc<Srs>,
         r1cs: Arc<R1cs>,
     ) -> Result<Self, LoadError> {
         let (shape, stream) = (plan.shape, Stream::new(gpu)?);
         same_circuit(&shape, &r1cs).map_err(|what| gpu.misuse(what))?;
-        let engine = Engine::new(&stream, &plan, layout, load, &r1cs)?;
-        let mut layout = Layout::new();
-        let staging = Staging::plan(&mut layout, &shape);
-        let slots = Slots::new(gpu, plan.config.workers, &staging, &layout)?;
+        let mut worker = Layout::new();
+        let staging = Staging::plan(&mut worker, &shape, plan.config.rows);
+        let engine = Engine::new(&stream, (&plan, &staging), layout, load, &r1cs)?;
+        let slots = Slots::new(gpu, plan.config.workers, watchdog, &staging, &worker)?;
         stream.wait()?;
         let tail = Mutex::new(Tail::new(plan.config.workers));
         let (engine, finishing) = (Mutex::new(engine), AtomicUsize::new(0));

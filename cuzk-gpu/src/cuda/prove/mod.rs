@@ -8,15 +8,17 @@
 //! * [`key`]: a circuit on a device; `engine`: its matrices, points and workspace; `run`: the kernel phase;
 //! * `rows`: A·w and B·w; `placed`: a query's points; `queries`: sums over the witness; `conveyor`: parts of what is too large;
 //! * `tail`: who sums up b_g2;
-//! * [`backend`]: the seam; [`devices`]: all devices of the process, and the circuits on them;
-//! * [`checks`], [`limits`], [`benches`], [`large`]: for the harness.
+//! * [`backend`]: the seam; [`devices`]: all devices of the process; `circuit`: what is on them;
+//! * `inputs`, [`checks`], [`limits`], [`benches`], [`large`]: for the harness.
 
 pub mod backend;
 pub mod benches;
 pub mod checks;
+mod circuit;
 mod conveyor;
 pub mod devices;
 mod engine;
+mod inputs;
 pub mod key;
 pub mod large;
 pub mod limits;
@@ -31,6 +33,7 @@ mod tail;
 
 pub use self::{
     backend::Cuda,
-    devices::{Circuit, DeviceOptions, Devices},
+    circuit::Circuit,
+    devices::{DeviceOptions, Devices},
     key::{DeviceKey, Source},
 };

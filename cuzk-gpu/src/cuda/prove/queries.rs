@@ -1,9 +1,8 @@
 //! The sums over the witness: queries that are summed up together, call by call.
 
-use std::{mem, ops::Range};
+use std::ops::Range;
 
 use cuzk_synth::{bitmap::Bitmap, witness::CompactWitness};
-use group::Group as _;
 
 use super::{conveyor::Conveyor, placed::Placed};
 use crate::cuda::{
@@ -20,14 +19,6 @@ pub(super) struct Queries<C: DeviceCurve> {
     queries: Vec<Queried>,
     /// Auxiliary variables of a call.
     part: usize,
-    /// Of all calls but the last.
-    before: Vec<C::Projective>,
-}
-
-/// What the calls of queries left.
-pub(super) struct Summed<C: DeviceCurve> {
-    before: Vec<C::Projective>,
-    last: Unfolded<C>,
 }
 
 /// The points of a query, and the variables that they belong to.
@@ -96,10 +87,10 @@ impl Queried {
 impl<C: DeviceCurve> Queries<C> {
     /// In the order of the plan of `msm`, `part` auxiliary variables a call.
     pub(super) fn new(msm: Msm<C>, queries: Vec<Queried>, part: usize) -> Self {
-        Self { msm, queries, part, before: Vec::new() }
+        Self { msm, queries, part }
     }
 
-    /// Queues all calls. Waits for all but the last one.
+    /// Queues all calls.
     ///
     /// # Errors
     /// More values than planned for, or what the driver reports.
@@ -110,7 +101,8 @@ impl<C: DeviceCurve> Queries<C> {
         conveyor: &Conveyor,
         witness: &Split<'_>,
     ) -> Result<(), CudaError> {
-        let Self { msm, queries, part, before } = self;
+        let Self { msm, queries, part } = self;
+        let (queries, part) = (&queries[..], *part);
         let calls = queries.iter().map(|query| query.placed.parts()).max().unwrap_or(0);
         let is_brought = |call: usize| call < calls && queries.iter().any(|query| query.placed.is_brought(call));
         let bring = |call: usize| match is_brought(call) {
@@ -121,39 +113,29 @@ impl<C: DeviceCurve> Queries<C> {
             }),
             false => Ok(()),
         };
-        *before = vec![C::Projective::identity(); queries.len()];
         conveyor.begin(stream)?;
         bring(0)?;
         bring(1)?;
-        for call in 0..calls {
+        let of_call = |call: usize| {
             if is_brought(call) {
                 conveyor.wait_for(stream, call)?;
             }
-            let of_call: Vec<_> =
-                queries.iter().map(|query| query.query(call, *part)).collect::<Result<_, CudaError>>()?;
-            msm.mixed(stream, arena, arena.bytes(), &of_call, witness.of_call(call, *part)?)?;
+            let of_call = queries.iter().map(|query| query.query(call, part)).collect::<Result<_, CudaError>>()?;
+            Ok((of_call, witness.of_call(call, part)?))
+        };
+        let used = |call: usize| {
             conveyor.used(stream, call)?;
-            bring(call + 2)?;
-            if call + 1 < calls {
-                before.iter_mut().zip(msm.sums()?).for_each(|(sum, part)| *sum += part);
-            }
-        }
-        Ok(())
+            bring(call + 2)
+        };
+        msm.mixed_in_parts(stream, arena, arena.bytes(), calls, of_call, used)
     }
 
-    /// What the calls left: waits for the last one.
+    /// What they left, once they are done: waits for that.
     ///
     /// # Errors
     /// What the driver reports.
-    pub(super) fn summed(&mut self) -> Result<Summed<C>, CudaError> {
-        Ok(Summed { before: mem::take(&mut self.before), last: self.msm.unfolded()? })
-    }
-}
-
-impl<C: DeviceCurve> Summed<C> {
-    /// The sums, one a query.
-    pub(super) fn fold(&self) -> Vec<C::Projective> {
-        self.before.iter().zip(self.last.fold()).map(|(before, last)| *before + last).collect()
+    pub(super) fn unfolded(&mut self) -> Result<Unfolded<C>, CudaError> {
+        self.msm.unfolded()
     }
 }
 

@@ -33,19 +33,20 @@ impl Rows {
         }
     }
 
-    /// Copies the matrices to where the plan wants them.
+    /// Copies the matrices to where the plan wants them; `None` if it wants none.
     ///
     /// # Errors
-    /// [`CudaError::Misuse`] if the plan has no matrices or an index is not of the circuit, [`CudaError::OutOfMemory`], or
+    /// [`CudaError::Misuse`] if there are no buffers for parts or an index is not of the circuit, [`CudaError::OutOfMemory`], or
     /// what the driver reports.
     pub(super) fn new(
         stream: &Stream,
         r1cs: &R1cs,
         matrices: Matrices,
         buffers: Option<[Region<u8>; 2]>,
-    ) -> Result<Self, CudaError> {
+    ) -> Result<Option<Self>, CudaError> {
         let gpu = stream.gpu();
         let matrices = match (matrices, buffers) {
+            (Matrices::Absent, _) => return Ok(None),
             (Matrices::Resident, _) => {
                 Where::Resident([DeviceMatrix::new(stream, r1cs, &r1cs.a)?, DeviceMatrix::new(stream, r1cs, &r1cs.b)?])
             }
@@ -53,12 +54,14 @@ impl Rows {
                 let matrix = |matrix| StreamedMatrix::new(gpu, r1cs, matrix, part_bytes);
                 Where::Streamed { matrices: [matrix(&r1cs.a)?, matrix(&r1cs.b)?], buffers }
             }
-            _ => return Err(gpu.misuse("a plan without matrices, for rows that are to be computed".to_owned())),
+            (Matrices::Streamed { .. }, None) => {
+                return Err(gpu.misuse("streamed matrices without buffers to come to".to_owned()));
+            }
         };
-        Ok(Self { spmv: Spmv::new(stream)?, coefficients: Coefficients::new(stream, r1cs)?, matrices })
+        Ok(Some(Self { spmv: Spmv::new(stream)?, coefficients: Coefficients::new(stream, r1cs)?, matrices }))
     }
 
-    /// Queues A·w and B·w.
+    /// Queues A·w and B·w of an expanded witness.
     ///
     /// # Errors
     /// What the driver reports.

@@ -6,9 +6,8 @@ use super::{
     conveyor::Conveyor,
     engine::Engine,
     placed::Placed,
-    queries::{Queries, Split, Summed},
+    queries::{Queries, Split},
     slots::Slot,
-    staging::Staging,
     tail::Place,
 };
 use crate::{
@@ -18,6 +17,7 @@ use crate::{
         error::CudaError,
         memory::DeviceSlice,
         msm::{Msm, Scalars, Unfolded},
+        plan::Staging,
         stream::Stream,
     },
     prover::KernelSums,
@@ -36,17 +36,23 @@ impl Engine {
         let Self { conveyor, arena, rows, ntt, quotient, vectors, counts, h, msm_h, witness, g2 } = self;
         let (conveyor, arena) = (&*conveyor, &*arena);
         marks.mark(stream, None)?;
-        rows.spmv.expand.run(stream, own, &staging.witness)?;
-        marks.mark(stream, Some(Phase::Expand))?;
-
         let planes = [vectors.a, vectors.b];
-        rows.run(stream, conveyor, (own, &staging.witness), (arena, planes, quotient.log_n()))?;
-        marks.mark(stream, Some(Phase::Rows))?;
-        let values = quotient.from_planes(stream, ntt, arena, vectors)?;
+        let with_planes = match rows {
+            Some(rows) => {
+                rows.spmv.expand.run(stream, own, &staging.witness)?;
+                marks.mark(stream, Some(Phase::Expand))?;
+                rows.run(stream, conveyor, (own, &staging.witness), (arena, planes, quotient.log_n()))?;
+                marks.mark(stream, Some(Phase::Rows))?;
+                arena
+            }
+            None => own,
+        };
+        let raw = [planes[0].raw(with_planes)?, planes[1].raw(with_planes)?];
+        let values = quotient.from_rows(stream, ntt, arena, vectors, raw)?;
         // They are where the sums' workspaces will be.
         let counts = arena.slice(*counts)?;
-        for (i, planes) in vectors.planes().iter().enumerate() {
-            counts.range(i..=i)?.copy_from(stream, planes.count(arena)?)?;
+        for (i, (planes, place)) in vectors.planes().iter().zip([with_planes, with_planes, arena]).enumerate() {
+            counts.range(i..=i)?.copy_from(stream, planes.count(place)?)?;
         }
         marks.mark(stream, Some(Phase::Quotient))?;
 
@@ -80,16 +86,16 @@ impl Engine {
     /// # Errors
     /// What the driver reports.
     pub(super) fn left(&mut self, b_g2: Place) -> Result<Left, CudaError> {
-        let g2 = self.g2.as_mut().filter(|_| b_g2 == Place::Device).map(Queries::summed).transpose()?;
-        Ok(Left { h: self.msm_h.unfolded()?, witness: self.witness.summed()?, g2 })
+        let g2 = self.g2.as_mut().filter(|_| b_g2 == Place::Device).map(Queries::unfolded).transpose()?;
+        Ok(Left { h: self.msm_h.unfolded()?, witness: self.witness.unfolded()?, g2 })
     }
 }
 
 /// What a kernel phase leaves: points that the CPU folds to sums.
 pub(super) struct Left {
     h: Unfolded<G1>,
-    witness: Summed<G1>,
-    g2: Option<Summed<G2>>,
+    witness: Unfolded<G1>,
+    g2: Option<Unfolded<G2>>,
 }
 
 impl Left {

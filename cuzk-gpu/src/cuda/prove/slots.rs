@@ -6,26 +6,24 @@ use std::{
     time::Duration,
 };
 
-use super::{marks::Marks, staging::Staging, tail::Place};
+use super::{marks::Marks, tail::Place};
 use crate::cuda::{
     arena::{Arena, Layout},
     error::CudaError,
     gpu::Gpu,
     memory::PinnedBuffer,
+    plan::Staging,
     stream::Stream,
 };
-
-/// How long a kernel phase may take: a 32 GiB partition's takes a second, and ten on a card with little memory.
-const WATCHDOG: Duration = Duration::from_secs(60);
 
 /// A worker's own.
 #[derive(Debug)]
 pub(super) struct Slot {
     /// All its work goes here.
     pub stream: Stream,
-    /// The compact witness, as in the beginning of `arena`.
+    /// The compact witness, and A·w and B·w if they come with it, as in the beginning of `arena`.
     pub host: PinnedBuffer<u8>,
-    /// The witness on the device.
+    /// The same on the device.
     pub arena: Arena,
     /// How its values are divided among the calls of the sums; see [`super::key::DeviceKey::bounds`].
     pub bounds: [Vec<usize>; 2],
@@ -58,14 +56,20 @@ pub(super) struct Lent {
 }
 
 impl Slots {
-    /// Makes `workers` of them.
+    /// Makes `workers` of them, whose kernel phases may take as long as `watchdog`.
     ///
     /// # Errors
     /// [`CudaError::OutOfMemory`], or what the driver reports.
-    pub(super) fn new(gpu: &Gpu, workers: usize, staging: &Staging, layout: &Layout) -> Result<Arc<Self>, CudaError> {
+    pub(super) fn new(
+        gpu: &Gpu,
+        workers: usize,
+        watchdog: Duration,
+        staging: &Staging,
+        layout: &Layout,
+    ) -> Result<Arc<Self>, CudaError> {
         let slot = |_| {
             Ok(Slot {
-                stream: Stream::new(gpu)?.with_watchdog(WATCHDOG),
+                stream: Stream::new(gpu)?.with_watchdog(watchdog),
                 host: PinnedBuffer::new(gpu, staging.host_bytes(), "a worker's witness")?,
                 arena: Arena::new(gpu, layout, "a worker's witness")?,
                 bounds: Default::default(),

@@ -50,7 +50,15 @@ pub struct Expand {
 impl WitnessRegion {
     /// Room for a witness of a circuit, with up to `capacity` full values, public inputs included.
     pub fn plan(layout: &mut Layout, num_inputs: usize, num_aux: usize, capacity: usize) -> Self {
-        let groups = (num_inputs + num_aux).div_ceil(32);
+        Self::with_groups(layout, num_inputs, num_aux, capacity, (num_inputs + num_aux).div_ceil(32))
+    }
+
+    /// The same for a witness that sums are made over and no matrix is multiplied with: it is not expanded.
+    pub fn plan_for_sums(layout: &mut Layout, num_inputs: usize, num_aux: usize, capacity: usize) -> Self {
+        Self::with_groups(layout, num_inputs, num_aux, capacity, 0)
+    }
+
+    fn with_groups(layout: &mut Layout, num_inputs: usize, num_aux: usize, capacity: usize, groups: usize) -> Self {
         Self {
             num_inputs,
             num_aux,
@@ -91,11 +99,12 @@ impl WitnessRegion {
     /// The addresses, for kernels.
     ///
     /// # Errors
-    /// The arena is not of this layout.
+    /// The arena is not of this layout, or the witness is not to be expanded.
     pub fn raw(&self, arena: &Arena) -> Result<RawWitness, CudaError> {
         // ONE is looked up as a bit.
         let full = arena.slice(self.values)?.range(1..)?.address();
-        Ok(RawWitness { groups: arena.slice(self.groups)?.address(), full })
+        // There is a group for ONE at least, where there are groups.
+        Ok(RawWitness { groups: arena.slice(self.groups)?.range(..1)?.address(), full })
     }
 
     /// Copies a witness to the device, and waits.

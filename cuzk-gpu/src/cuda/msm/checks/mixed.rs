@@ -29,6 +29,13 @@ struct CaseQuery<C: DeviceCurve> {
     mask: Option<Vec<bool>>,
 }
 
+impl<C: DeviceCurve> CaseQuery<C> {
+    /// How many of these variables it has points for.
+    fn variables(&self, begin: usize, end: usize) -> usize {
+        self.mask.as_ref().map_or(end - begin, |mask| mask[begin..end].iter().filter(|m| **m).count())
+    }
+}
+
 fn is_full(value: &Scalar) -> bool {
     *value != Scalar::ZERO && *value != Scalar::ONE
 }
@@ -66,8 +73,8 @@ impl<C: DeviceCurve> Case<C> {
         self.queries.iter().map(query).collect()
     }
 
-    /// Twice in a row, without waiting in between.
-    fn on_device(&self, gpu: &Gpu) -> Result<Vec<C::Projective>, CudaError> {
+    /// Twice in a row, without waiting in between, with `part` variables at a time: a multiple of 64, or all.
+    fn on_device(&self, gpu: &Gpu, part: usize) -> Result<Vec<C::Projective>, CudaError> {
         let stream = Stream::new(gpu)?;
         let upload = |bit: &dyn Fn(usize) -> bool| {
             let mut bitmap = Bitmap::default();
@@ -89,45 +96,54 @@ impl<C: DeviceCurve> Case<C> {
             points.extend(bytes::<C>(&query.points));
         }
         let points = DeviceBuffer::from_host(&stream, &points, "a check's points")?;
-        let queries: Vec<Query<'_>> = held
-            .iter()
-            .zip(&self.queries)
-            .map(|((first, inputs, mask), query)| Query {
-                first: *first,
-                len: query.points.len(),
-                inputs: inputs.all(),
-                mask: mask.as_ref().map(DeviceBuffer::all),
-            })
-            .collect();
-        let witness = Witness {
-            ones: ones.all(),
-            full: full.all(),
-            values: values.all(),
-            first_value: self.inputs.len(),
-            montgomery: true,
+        let ends = |i: usize| [i * part, self.values.len().min((i + 1) * part)];
+        let of_part = |i: usize| {
+            let [begin, end] = ends(i);
+            let words = begin / 32..2 * end.div_ceil(64);
+            let queries = held.iter().zip(&self.queries).map(|((first, inputs, mask), query)| {
+                // The points of inputs come first.
+                let skipped = if i == 0 { 0 } else { query.inputs.len() };
+                Ok(Query {
+                    first: first + skipped + query.variables(0, begin),
+                    len: query.inputs.len() - skipped + query.variables(begin, end),
+                    inputs: inputs.all().range(skipped..)?,
+                    mask: mask.as_ref().map(|mask| mask.all().range(words.clone())).transpose()?,
+                })
+            });
+            let count = |end: usize| self.values[..end].iter().filter(|value| is_full(value)).count();
+            let skipped = if i == 0 { 0 } else { self.inputs.len() + count(begin) };
+            let witness = Witness {
+                ones: ones.all().range(words.clone())?,
+                full: full.all().range(words.clone())?,
+                values: values.all().range(8 * skipped..8 * (self.inputs.len() + count(end)))?,
+                first_value: if i == 0 { self.inputs.len() } else { 0 },
+                montgomery: true,
+            };
+            Ok((queries.collect::<Result<Vec<_>, CudaError>>()?, witness))
         };
 
         let listed = values.len() / 8;
-        let size = |query: &CaseQuery<C>| Size { points: query.points.len(), scalars: listed, bits: self.values.len() };
+        let size = |query: &CaseQuery<C>| Size { points: query.points.len(), scalars: listed, bits: part };
         let queries_of_plan = self.queries.iter().map(size).collect();
-        let request = Request { queries: queries_of_plan, ..request::<C>(gpu, Size::default()) };
+        let parts = self.values.len().div_ceil(part);
+        let request = Request { queries: queries_of_plan, streamed: parts > 1, ..request::<C>(gpu, Size::default()) };
         let plan = Plan::choose(request).ok_or_else(|| CudaError::NoDevice("no plan".to_owned()))?;
         let mut layout = Layout::new();
         let mut msm = Msm::<C>::new(&stream, plan, &mut layout)?;
         let arena = Arena::new(gpu, &layout, "a check's workspace")?;
         arena.slice(Layout::new().add::<u8>(layout.bytes()))?.fill_bytes(&stream, 0xdb)?;
         for _ in 0..2 {
-            msm.mixed(&stream, &arena, points.all(), &queries, witness)?;
+            msm.mixed_in_parts(&stream, &arena, points.all(), parts, of_part, |_| Ok(()))?;
         }
         msm.sums()
     }
 
-    fn compare(&self, gpu: &Gpu) -> Outcome {
-        let (found, expected) = (self.on_device(gpu).map_err(|e| e.to_string())?, self.expected());
+    fn compare(&self, gpu: &Gpu, part: usize) -> Outcome {
+        let (found, expected) = (self.on_device(gpu, part).map_err(|e| e.to_string())?, self.expected());
         match (0..expected.len()).find(|i| found[*i] != expected[*i]) {
             None => Ok(()),
             Some(i) => Err(format!(
-                "{} variables, query {i} of {} points, mask: {}: a wrong sum",
+                "{} variables, {part} at a time, query {i} of {} points, mask: {}: a wrong sum",
                 self.values.len(),
                 self.queries[i].points.len(),
                 self.queries[i].mask.is_some()
@@ -149,7 +165,9 @@ pub(super) fn selected<C: DeviceCurve>(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Outco
     let few = random_points::<C>(rng, 100);
     for (variables, zeros, ones) in SHAPES {
         for mask in [None, mask(rng, variables, 2)] {
-            Case::<C>::new(rng, variables, zeros, ones).with_query(&few, &[0, 1, 2, 3], mask).compare(gpu)?;
+            Case::<C>::new(rng, variables, zeros, ones)
+                .with_query(&few, &[0, 1, 2, 3], mask)
+                .compare(gpu, variables)?;
         }
     }
     Ok(())
@@ -165,11 +183,30 @@ pub(super) fn three_queries(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Outcome {
             .with_query(&few, &[], None)
             .with_query(&few, &[0, 1, 2, 3], dense)
             .with_query(&few, &[2], sparse)
-            .compare(gpu)?;
+            .compare(gpu, variables)?;
         Case::<G1>::new(rng, variables, zeros, ones)
             .with_query(&few, &[1, 3], none)
             .with_query(&few, &[], None)
-            .compare(gpu)?;
+            .compare(gpu, variables)?;
+    }
+    Ok(())
+}
+
+/// The same with the variables in parts, some of which may have no full value or no point.
+pub(super) fn in_parts<C: DeviceCurve>(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Outcome {
+    let few = random_points::<C>(rng, 100);
+    for (variables, zeros, ones) in SHAPES {
+        for part in [64, 1024, variables.div_ceil(2).next_multiple_of(64)] {
+            if variables.div_ceil(part) > 50 {
+                continue;
+            }
+            let mut late = mask(rng, variables, 2);
+            late.iter_mut().flat_map(|mask| mask.iter_mut().take(part)).for_each(|selected| *selected = false);
+            Case::<C>::new(rng, variables, zeros, ones)
+                .with_query(&few, &[], None)
+                .with_query(&few, &[0, 1, 2, 3], late)
+                .compare(gpu, part)?;
+        }
     }
     Ok(())
 }

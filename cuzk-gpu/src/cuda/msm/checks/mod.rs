@@ -24,10 +24,12 @@ pub const CHECKS: &[Check] = &[
     Check { name: "msm/g1 streamed", run: full::streamed },
     Check { name: "msm/g1 selected", run: mixed::selected::<G1> },
     Check { name: "msm/g1 three queries", run: mixed::three_queries },
+    Check { name: "msm/g1 mixed in parts", run: mixed::in_parts::<G1> },
     Check { name: "msm/g1 again and again", run: full::again },
     Check { name: "msm/g2 sizes", run: |gpu, rng| full::sizes::<G2>(gpu, rng, &[0, 1, 2, 65, 500]) },
     Check { name: "msm/g2 special scalars and points", run: full::special::<G2> },
     Check { name: "msm/g2 selected", run: mixed::selected::<G2> },
+    Check { name: "msm/g2 mixed in parts", run: mixed::in_parts::<G2> },
 ];
 
 type Outcome = Result<(), String>;

@@ -110,7 +110,7 @@ impl<C: DeviceCurve> Msm<C> {
     ) -> Result<(), CudaError> {
         let Call { stream, arena } = *call;
         let buckets = self.plan.buckets();
-        let cap = if level == 0 { self.plan.cap } else { plan::MAX_LENGTH };
+        let cap = if level == 0 { self.plan.cap } else { self.plan.part_cap };
         let most = self.plan.max_segments(level);
         let tiles = arena.slice(self.workspace.tiles[0])?.range(..buckets.div_ceil(plan::SCAN_TILE))?;
         let state = self.word(arena, Word::Level(level))?;
@@ -171,12 +171,12 @@ impl<C: DeviceCurve> Msm<C> {
         Grid::new(most.div_ceil(256).clamp(1, 16 * self.plan.request.sms) as u32, 256)
     }
 
-    /// Adds a streamed part's buckets to those of the parts before.
+    /// Adds a part's buckets and dealt segments to those of the parts before.
     pub(super) fn add_part(&self, call: &Call<'_>) -> Result<(), CudaError> {
         let Call { stream, arena } = *call;
-        let (buckets, steps) = (self.plan.buckets(), self.plan.reduction.steps.len());
+        let (sums, steps) = (self.plan.part_buckets, self.plan.reduction.steps.len());
         let pool = arena.slice(self.workspace.pool)?.address();
-        self.count_up(call, arena.slice(self.workspace.starts)?.range(..buckets)?)?;
+        self.count_up(call, arena.slice(self.workspace.starts)?.range(..sums)?)?;
         let accumulation = Accumulation {
             points: pool,
             longer: self.lengths.all().address() + 1024 * steps as u64,
@@ -184,6 +184,6 @@ impl<C: DeviceCurve> Msm<C> {
             stride: self.plan.part_buckets as u32,
             ..self.accumulation(arena)?
         };
-        self.accumulate(stream, accumulation, buckets)
+        self.accumulate(stream, accumulation, sums)
     }
 }

@@ -230,26 +230,68 @@ impl<C: DeviceCurve> Msm<C> {
         queries: &[Query<'_>],
         witness: Witness<'_>,
     ) -> Result<(), CudaError> {
-        let (gpu, call) = (stream.gpu(), Call { stream, arena });
+        self.mixed_in_parts(stream, arena, points, 1, |_| Ok((queries.to_vec(), witness)), |_| Ok(()))
+    }
+
+    /// The same over the variables in parts: `of_part` tells what the queries and the witness are in one, and may first let
+    /// the stream wait for its points; `used` is called when all work that reads them has been queued.
+    ///
+    /// # Errors
+    /// As [`Self::mixed`]; [`CudaError::Misuse`] if there are several parts and the plan is not for that.
+    pub fn mixed_in_parts<'a>(
+        &mut self,
+        stream: &Stream,
+        arena: &Arena,
+        points: DeviceSlice<'_, u8>,
+        parts: usize,
+        mut of_part: impl FnMut(usize) -> Result<(Vec<Query<'a>>, Witness<'a>), CudaError>,
+        mut used: impl FnMut(usize) -> Result<(), CudaError>,
+    ) -> Result<(), CudaError> {
+        let call = Call { stream, arena };
+        if parts > 1 && !self.plan.request.streamed {
+            return self.misuse(stream.gpu(), format!("{parts} parts"));
+        }
+        self.mark(&call, "begin")?;
+        for part in 0..parts {
+            let (queries, witness) = of_part(part)?;
+            let target = if part == 0 { 0 } else { self.plan.part_buckets };
+            self.mixed_buckets(&call, points, &queries, witness, target)?;
+            used(part)?;
+            if part > 0 {
+                self.add_part(&call)?;
+                self.mark(&call, "add part")?;
+            }
+        }
+        self.finish(&call)
+    }
+
+    /// Sums of a part's buckets and dealt segments, to the pool from point `target` on.
+    fn mixed_buckets(
+        &mut self,
+        call: &Call<'_>,
+        points: DeviceSlice<'_, u8>,
+        queries: &[Query<'_>],
+        witness: Witness<'_>,
+        target: usize,
+    ) -> Result<(), CudaError> {
+        let gpu = call.stream.gpu();
         if queries.len() != self.plan.request.queries.len() {
             return self.misuse(gpu, format!("{} queries", queries.len()));
         }
-        self.mark(&call, "begin")?;
-        self.begin(&call, [0; MAX_QUERIES])?;
+        self.begin(call, [0; MAX_QUERIES])?;
         for (i, query) in queries.iter().enumerate() {
             self.fits(gpu, i, Base { points, first: query.first, len: query.len })?;
-            self.full_values(&call, i, *query, witness)?;
+            self.full_values(call, i, *query, witness)?;
         }
-        self.mark(&call, "digits")?;
+        self.mark(call, "digits")?;
         if self.plan.pairs() > 0 {
-            self.sort(&call)?;
-            self.add(&call, points, 0)?;
+            self.sort(call)?;
+            self.add(call, points, target)?;
         }
         for (i, query) in queries.iter().enumerate() {
-            self.ones(&call, i, points, *query, witness)?;
+            self.ones(call, (i, target), points, *query, witness)?;
         }
-        self.mark(&call, "ones")?;
-        self.finish(&call)
+        self.mark(call, "ones")
     }
 
     /// Sums of a part's buckets, to the pool from point `target` on. The points are not read before `arrived`.

@@ -29,7 +29,7 @@ pub struct Msm<C> {
     kernels: Kernels,
     /// `msm_job`s of all steps, then one for segments that begin at consecutive points.
     jobs: DeviceBuffer<u32>,
-    /// For each step, how many of its segments are longer than each length; then the same for all buckets and length 2.
+    /// For each step, how many of its segments are longer than each length; then the same for all sums of a part and length 2.
     lengths: DeviceBuffer<u32>,
     groups: DeviceBuffer<u32>,
     sums: PinnedBuffer<u8>,
@@ -85,7 +85,7 @@ impl<C: DeviceCurve> Msm<C> {
             lengths.extend(equal_lengths(step.segments, RADIX));
         }
         jobs.extend([0, 0, 1, 0]);
-        lengths.extend(equal_lengths(plan.buckets() as u32, 2));
+        lengths.extend(equal_lengths(plan.part_buckets as u32, 2));
         let groups: Vec<u32> = plan.reduction.groups.iter().flat_map(|g| [g.source, g.first, g.end, g.bit]).collect();
         let sum_bytes = plan.reduction.groups.len() * 2 * C::POINT_BYTES;
         Ok(Self {

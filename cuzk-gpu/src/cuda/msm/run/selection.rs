@@ -57,11 +57,11 @@ impl<C: DeviceCurve> Msm<C> {
         self.digits(call, number, windows, (witness.values, witness.montgomery), Some([values, points]))
     }
 
-    /// The sum of a query's points whose variables are 1.
+    /// Sums of a query's points whose variables are 1, to the pool from point `target` on.
     pub(super) fn ones(
         &self,
         call: &Call<'_>,
-        number: usize,
+        (number, target): (usize, usize),
         points: DeviceSlice<'_, u8>,
         query: Query<'_>,
         witness: Witness<'_>,
@@ -75,7 +75,7 @@ impl<C: DeviceCurve> Msm<C> {
             more: 0,
         };
         self.select(call, query, witness, witness.ones, lists)?;
-        self.deal(call, number, points, list)
+        self.deal(call, (number, target), points, list)
     }
 
     /// Lists the query's variables that are in `set`.
@@ -119,7 +119,7 @@ impl<C: DeviceCurve> Msm<C> {
     fn deal(
         &self,
         call: &Call<'_>,
-        query: usize,
+        (query, target): (usize, usize),
         points: DeviceSlice<'_, u8>,
         list: DeviceSlice<'_, u32>,
     ) -> Result<(), CudaError> {
@@ -130,7 +130,8 @@ impl<C: DeviceCurve> Msm<C> {
         // SAFETY: writes 256 words, which are there.
         unsafe { self.kernels.dealt_lengths.launch(stream, Grid::new(1, 256), &args)? };
         self.count_up(call, arena.slice(self.workspace.starts)?.range(..dealt)?)?;
-        let sums = arena.slice(self.workspace.pool)?.range(self.plan.dealt_place(query) * C::POINT_BYTES..)?;
+        let place = target + self.plan.dealt_place(query);
+        let sums = arena.slice(self.workspace.pool)?.range(place * C::POINT_BYTES..)?;
         let accumulation = Accumulation {
             points: points.address(),
             index: list.address(),

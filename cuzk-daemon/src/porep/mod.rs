@@ -1,11 +1,11 @@
 //! The real thing behind the engine's port: PoRep requests, parameter files, GPUs, and the CPU.
 
+mod params;
+
 use std::{
+    collections::BTreeMap,
     path::PathBuf,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex},
 };
 
 use bellperson::groth16::{PreparedVerifyingKey, Proof};
@@ -13,30 +13,28 @@ use blstrs::Bls12;
 use cuzk_gpu::{
     arith::Backend,
     cpu::{Cpu, Pools},
-    cuda::{
-        self,
-        prove::{Circuit, Devices},
-    },
+    cuda::{self, prove::Devices},
     device::Device,
     params::{Library, ParamError, Provenance},
     prover::{Blinding, Partition, ProveError, Watcher},
-    srs::{self, Srs, Watch},
     timeline::{Record, Timeline},
     timing::Timings,
 };
 use cuzk_server::{
-    Attempt, DeviceInfo, Load, ParamsSize, PartitionProof, PartitionTimes, PhaseTimings, ProofRequest, Proved, Proving,
-    ProvingError, Refusal,
+    Attempt, DeviceInfo, Load, ParamsSize, PartitionProof, PartitionTimes, PhaseTimings, PinnedMemory, ProofRequest,
+    Proved, Proving, ProvingError, Refusal,
 };
 use cuzk_synth::{
     circuit::{CircuitId, CircuitKind},
     error::InputError,
     porep::{self, Claims, PorepTask},
-    r1cs::{self, Check, R1cs},
+    r1cs::{Check, Wrong},
     synthesis::Synthesis,
 };
 use rand::rngs::OsRng;
 use rayon::ThreadPool;
+
+pub use self::params::Params;
 
 /// Proves PoReps.
 pub struct PorepProving {
@@ -45,6 +43,8 @@ pub struct PorepProving {
     gpus: Devices,
     cpu: Device<Cpu>,
     timeline: Timeline,
+    /// Page-locked memory of circuits on the GPUs, once it was asked for.
+    pinned: Mutex<BTreeMap<CircuitId, u64>>,
 }
 
 /// How to prove.
@@ -66,14 +66,6 @@ pub struct Settings {
     pub prover: Pools,
 }
 
-/// What is needed to prove a circuit.
-pub struct Params {
-    srs: Arc<Srs>,
-    r1cs: Arc<R1cs>,
-    /// The same on the GPUs.
-    on_gpus: Arc<Circuit>,
-}
-
 /// One synthesized partition.
 pub struct Witness {
     circuit: CircuitId,
@@ -90,7 +82,7 @@ impl PorepProving {
     /// Proves with the parameters in `library`, on these GPUs.
     pub fn new(library: Library, settings: Settings, gpus: Devices, timeline: Timeline) -> Self {
         let cpu = Device::new(Cpu::with_pools(settings.arithmetic, settings.prover.clone()));
-        Self { library, gpus, cpu, settings, timeline }
+        Self { library, gpus, cpu, settings, timeline, pinned: Mutex::default() }
     }
 
     /// The GPUs.
@@ -118,48 +110,6 @@ impl PorepProving {
         })
     }
 
-    /// The lists of a circuit's parameter file, if there is a usable one.
-    fn layout(&self, circuit: CircuitId) -> Option<srs::Layout> {
-        let found = self.library.find(circuit).ok()?;
-        srs::check_layout(&found.files.params).ok()
-    }
-
-    /// The constraint system of a circuit, recorded now if it is in no cache.
-    fn r1cs(&self, circuit: CircuitId) -> Result<R1cs, String> {
-        let recording = || tracing::info!(%circuit, "recording the constraint system, once");
-        let Some(cache) = &self.settings.circuit_cache else {
-            recording();
-            return porep::record(circuit).map_err(|e| e.to_string())?.map_err(|e| e.to_string());
-        };
-        r1cs::open_or_record(circuit, &r1cs::cache_path(cache, circuit), recording).map_err(|e| e.to_string())
-    }
-
-    fn load_here(&self, circuit: CircuitId, load: &Load) -> Result<(Params, ParamsSize), String> {
-        // The native witness is compared with the circuit now, so that no job waits for that. If they differ, the log has
-        // a warning, and witnesses take longer.
-        let (params, native) = rayon::join(|| self.read_params(circuit, load), || porep::is_native(circuit));
-        native.map_err(|e| e.to_string())?;
-        params
-    }
-
-    fn read_params(&self, circuit: CircuitId, load: &Load) -> Result<(Params, ParamsSize), String> {
-        let r1cs = self.r1cs(circuit)?;
-        let found = self.library.find(circuit).map_err(|e| e.to_string())?;
-        srs::check_layout(&found.files.params).map_err(|e| e.to_string())?.fits(&r1cs)?;
-        let in_log = in_tenths(circuit);
-        let report = |done, of| {
-            load.report(done, of);
-            in_log(done, of);
-        };
-        let watch = Watch::new(&report, load.cancelled());
-        let srs = self.library.load_watched(circuit, self.settings.arithmetic, &watch).map_err(|e| e.to_string())?;
-        let bytes = srs.bytes(self.settings.arithmetic) + r1cs.bytes();
-        let (srs, r1cs) = (Arc::new(srs), Arc::new(r1cs));
-        let on_gpus = self.gpus.load(srs.clone(), r1cs.clone(), found.files.params, &watch)?;
-        let size = ParamsSize { bytes, host_bytes: host_bytes(srs.h.len() as u64) };
-        Ok((Params { srs, r1cs, on_gpus }, size))
-    }
-
     fn prove_partition(
         &self,
         device: usize,
@@ -173,18 +123,22 @@ impl PorepProving {
         }
     }
 
-    /// Names the constraint that a witness does not satisfy.
-    fn unsatisfied(circuit: CircuitId, constraint: usize) -> String {
+    /// Names the constraint at which a synthesis is wrong.
+    fn explain(circuit: CircuitId, wrong: Wrong) -> String {
+        let (what, constraint) = match wrong {
+            Wrong::Unsatisfied(constraint) => ("the witness does not satisfy constraint", constraint),
+            Wrong::Factors(constraint) => ("synthesis gave factors that are not those of constraint", constraint),
+        };
         let path = porep::path_of_constraint(circuit, constraint).ok().flatten();
         let path = path.map_or(String::new(), |path| format!(" ({path})"));
-        format!("the witness does not satisfy constraint {constraint}{path}")
+        format!("{what} {constraint}{path}")
     }
 
-    /// Why a finished proof does not verify: the first constraint that its witness does not satisfy, if that is why.
+    /// Why a finished proof does not verify: the first constraint at which its synthesis is wrong, if that is why.
     fn why_invalid(&self, task: &Admitted, partition: usize, params: &Params) -> Option<String> {
-        let witness = task.porep.witness(partition).ok()?;
-        let constraint = params.r1cs.first_unsatisfied(&witness, Check::Full)?;
-        Some(Self::unsatisfied(task.porep.circuit(), constraint))
+        let values = task.porep.synthesize(partition).ok()?;
+        let wrong = params.r1cs.first_wrong(&values, Check::Full)?;
+        Some(Self::explain(task.porep.circuit(), wrong))
     }
 }
 
@@ -251,7 +205,7 @@ impl Proving for PorepProving {
     }
 
     fn params_bytes(&self, circuit: CircuitId) -> u64 {
-        self.layout(circuit).map_or(0, |layout| host_bytes(layout.sections[1].points))
+        self.reckoned_bytes(circuit)
     }
 
     fn load_params(&self, circuit: CircuitId, load: &Load) -> Result<(Params, ParamsSize), String> {
@@ -264,12 +218,7 @@ impl Proving for PorepProving {
 
     fn synthesize(&self, task: &Admitted, partition: usize, attempt: &Attempt) -> Result<Witness, ProvingError> {
         attempt.go_on()?;
-        // GPUs multiply the matrices with the witness faster than synthesis could.
-        let synthesize = || match self.gpus.infos().len() {
-            0 => task.porep.synthesize(partition),
-            _ => task.porep.witness(partition).map(Synthesis::from),
-        };
-        let values = self.settings.synthesis.install(synthesize);
+        let values = self.settings.synthesis.install(|| task.porep.synthesize(partition));
         let values = values.map_err(|e| ProvingError::Input(e.to_string()))?;
         Ok(Witness { circuit: task.porep.circuit(), values })
     }
@@ -311,6 +260,11 @@ impl Proving for PorepProving {
         }
     }
 
+    fn pinned_memory(&self) -> PinnedMemory {
+        let (bytes, limit_bytes) = self.gpus.pinned_in_use();
+        PinnedMemory { bytes, limit_bytes }
+    }
+
     fn prove(
         &self,
         device: usize,
@@ -321,9 +275,9 @@ impl Proving for PorepProving {
         let progress = attempt.progress().clone();
         progress.enter("check");
         let Witness { circuit, values } = witness;
-        let check = || params.r1cs.first_unsatisfied(&values.witness, self.settings.check);
-        if let Some(constraint) = self.settings.synthesis.install(check) {
-            return Err(ProvingError::Input(Self::unsatisfied(circuit, constraint)));
+        let check = || params.r1cs.first_wrong(&values, self.settings.check);
+        if let Some(wrong) = self.settings.synthesis.install(check) {
+            return Err(ProvingError::Input(Self::explain(circuit, wrong)));
         }
         attempt.go_on()?;
         let partition = Partition {
@@ -371,23 +325,6 @@ impl Proving for PorepProving {
     fn verify_whole(&self, task: &Admitted, params: &Params, proof: &[u8]) -> Result<bool, String> {
         task.porep.verify_seal(key(params), proof).map_err(|e| e.to_string())
     }
-}
-
-/// Tells the log how far a load is, when another tenth of a file has been read.
-fn in_tenths(circuit: CircuitId) -> impl Fn(u64, u64) + Sync {
-    let told = AtomicU64::new(0);
-    move |done, of| {
-        let tenths = 10 * done / of.max(1);
-        if told.swap(tenths, Ordering::Relaxed) < tenths {
-            tracing::info!(%circuit, "loading parameters: {} % of {} MB", 10 * tenths, of / 1_000_000);
-        }
-    }
-}
-
-/// Host memory of parameters on the CPU: the points of `h`, of two coordinates of 64 bytes in the wider arithmetic. The
-/// others and the constraint system are mapped.
-fn host_bytes(h_points: u64) -> u64 {
-    128 * h_points
 }
 
 fn key(params: &Params) -> &PreparedVerifyingKey<Bls12> {
