@@ -135,7 +135,8 @@ async fn prove(sample: &Sample, folder: &Path) -> Result<Proven, Failure> {
 /// The sums of the phase histogram, which after one partition are that partition's phases.
 fn phases(metrics: &str) -> Vec<(String, Duration)> {
     let phase = |line: &str| {
-        let (name, rest) = line.strip_prefix("cuzk_phase_seconds_sum{phase=\"")?.split_once("\"}")?;
+        let (_, rest) = line.strip_prefix("cuzk_phase_seconds_sum{")?.split_once("phase=\"")?;
+        let (name, rest) = rest.split_once("\"}")?;
         let seconds: f64 = rest.trim().parse().ok()?;
         Some((name.to_owned(), Duration::try_from_secs_f64(seconds).ok()?))
     };
@@ -190,10 +191,10 @@ mod tests {
     #[test]
     fn phases_are_read_from_the_metrics() {
         let text = "# HELP cuzk_phase_seconds x\n\
-                    cuzk_phase_seconds_bucket{phase=\"stage\",le=\"1\"} 1\n\
-                    cuzk_phase_seconds_sum{phase=\"stage\"} 0.25\n\
-                    cuzk_phase_seconds_sum{phase=\"msm_h\"} 2\n\
-                    cuzk_phase_seconds_count{phase=\"stage\"} 1\n";
+                    cuzk_phase_seconds_bucket{circuit=\"a\",device=\"b\",phase=\"stage\",le=\"1\"} 1\n\
+                    cuzk_phase_seconds_sum{circuit=\"a\",device=\"b\",phase=\"stage\"} 0.25\n\
+                    cuzk_phase_seconds_sum{circuit=\"a\",device=\"b\",phase=\"msm_h\"} 2\n\
+                    cuzk_phase_seconds_count{circuit=\"a\",device=\"b\",phase=\"stage\"} 1\n";
         let expected = [("stage", 250), ("msm_h", 2000)];
         assert_eq!(phases(text), expected.map(|(name, ms)| (name.to_owned(), Duration::from_millis(ms))));
     }

@@ -23,7 +23,7 @@ use std::{
 pub use self::{
     badge::Badges,
     peer::{Origin, Peer, Who},
-    scope::{Need, Scope, Scopes, UnknownScope, need},
+    scope::{Need, Scope, Scopes, UnknownScope, method, need},
     tokens::{Token, TokenProblem, Tokens, digest},
 };
 use rate::Rates;

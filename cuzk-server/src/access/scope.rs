@@ -42,6 +42,12 @@ pub fn need(path: &str) -> Need {
     }
 }
 
+/// The name of the method at a path, for metrics; "other" for what is not of our service.
+pub fn method(path: &str) -> &'static str {
+    let known = METHODS.iter().find(|(known, _)| *known == path).and_then(|(known, _)| known.rsplit('/').next());
+    known.unwrap_or("other")
+}
+
 const SUBMIT: Need = Need::Scope(Scope::Submit);
 const READ: Need = Need::Scope(Scope::Read);
 const ADMIN: Need = Need::Scope(Scope::Admin);

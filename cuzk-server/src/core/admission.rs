@@ -128,6 +128,23 @@ pub enum Refused {
     Draining,
 }
 
+impl Refused {
+    /// All labels.
+    pub const LABELS: [&str; 5] = ["queue_full", "bytes_full", "never_fits", "no_device", "draining"];
+
+    /// For metrics.
+    pub fn label(&self) -> &'static str {
+        let [queue, bytes, fits, device, draining] = Self::LABELS;
+        match self {
+            Self::QueueFull { .. } => queue,
+            Self::BytesFull { .. } => bytes,
+            Self::NeverFits { .. } => fits,
+            Self::NoDevice { .. } => device,
+            Self::Draining => draining,
+        }
+    }
+}
+
 impl Core {
     /// Gives a submission the job that is there already: running, or completed. Nothing to parse then.
     ///
@@ -156,7 +173,7 @@ impl Core {
     pub fn check_room(&mut self, payload: u64) -> Result<(), Refused> {
         let refused = self.refusal(payload);
         refused.map_or(Ok(()), |refused| {
-            self.metrics.submission(SubmissionResult::Refused);
+            self.metrics.refused(&refused);
             Err(refused)
         })
     }
@@ -178,7 +195,7 @@ impl Core {
             return Ok(ticket);
         }
         self.check_room(new.payload_bytes)?;
-        self.check_fit(&new).inspect_err(|_| self.metrics.submission(SubmissionResult::Refused))?;
+        self.check_fit(&new).inspect_err(|refused| self.metrics.refused(refused))?;
         let queued = self.ledger.budget().try_reserve(Use::Queue, new.payload_bytes);
         let key = JobKey(self.next_key);
         self.next_key += 1;
@@ -195,7 +212,7 @@ impl Core {
         let identity = job.identity;
         self.order.insert((Reverse(job.priority), key));
         self.by_identity.insert(identity, key);
-        self.metrics.accepted(job.circuit.kind);
+        self.metrics.accepted(job.circuit, job.priority);
         self.jobs.insert(key, job);
     }
 

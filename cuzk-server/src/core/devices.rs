@@ -95,6 +95,7 @@ impl Core {
                 let out_for = now.saturating_duration_since(fence.since);
                 state.fence = None;
                 state.bad_proofs = 0;
+                self.metrics.revived(device);
                 self.effects.push(Effect::Revived { device, out_for });
             }
             Err(reason) => {

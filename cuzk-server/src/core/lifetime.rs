@@ -145,7 +145,7 @@ impl Core {
             timings: job.timings,
             devices: job.devices.iter().map(|d| self.devices[*d].spec.id.clone()).collect(),
         });
-        self.metrics.finished(&outcome);
+        self.metrics.finished(job.circuit, job.priority, status, &job.timings);
         self.finished.insert(job.identity, outcome.clone(), last, now);
         self.effects.push(Effect::Ended { outcome, label: job.label });
         self.drop_params_if_free(job.circuit);

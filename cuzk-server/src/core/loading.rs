@@ -9,7 +9,7 @@ use super::{
     job::{Job, JobKey, Priority, Stage},
     params::{Evicted, ParamsState},
 };
-use crate::{memory::Use, proving::ParamsSize};
+use crate::{memory::Use, metrics::Worker, proving::ParamsSize};
 
 impl Core {
     /// The state of a circuit's parameters.
@@ -44,7 +44,7 @@ impl Core {
         };
         let took = now.saturating_duration_since(since);
         self.metrics.params_load(circuit, result.is_ok());
-        self.metrics.phase("params_load", took);
+        self.metrics.phase(circuit, Worker::Host, "params_load", took);
         let mut waited: Vec<JobKey> = Vec::new();
         for (key, job) in &mut self.jobs {
             if job.circuit == circuit {

@@ -9,7 +9,7 @@ use super::{
     schedule::ProofOrder,
 };
 use crate::{
-    metrics::PartitionResult,
+    metrics::{PartitionResult, Worker},
     proving::{PartitionProof, PhaseTimings},
 };
 
@@ -50,7 +50,9 @@ impl Core {
         took: Duration,
         now: Instant,
     ) -> bool {
-        self.metrics.phase("synthesis", took);
+        if let Some(circuit) = self.ledger.get(run).map(|slot| slot.circuit) {
+            self.metrics.phase(circuit, Worker::Host, "synthesis", took);
+        }
         let latest = self.jobs.get_mut(&run.job).filter(|job| job.partitions[run.partition].attempt == run.attempt);
         let Some(job) = latest else {
             self.back_from(run, now);
@@ -91,7 +93,7 @@ impl Core {
         let ProofOrder { run, circuit, .. } = order;
         self.back_from(run, now);
         for (phase, took) in timings.iter() {
-            self.metrics.phase(phase, took);
+            self.metrics.phase(circuit, Worker::Device(device), phase, took);
         }
         // What it says about the device counts, whether anybody still wants the proof or not.
         match &result {

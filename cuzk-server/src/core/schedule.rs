@@ -65,7 +65,7 @@ impl Core {
             job.started = Some(now);
             let queue_wait = now.saturating_duration_since(job.accepted);
             job.timings.queue_wait = queue_wait;
-            self.metrics.queue_wait(job.priority, queue_wait);
+            self.metrics.queue_wait(job.circuit, job.priority, queue_wait);
             self.effects.push(Effect::Started { job: key, queue_wait });
         }
         Some(run)

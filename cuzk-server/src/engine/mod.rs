@@ -20,6 +20,8 @@ mod ids;
 mod incidents;
 mod keep;
 mod log;
+#[cfg(test)]
+mod monitoring_tests;
 mod panics;
 mod revision;
 mod shared;
@@ -54,7 +56,7 @@ use crate::{
         params::{Evicted, ParamsState},
     },
     memory::{Budget, Use},
-    metrics,
+    metrics::{self, Scrape},
     proving::{ProofRequest, Proving},
     store::{JobStore, StoreError},
 };
@@ -240,8 +242,7 @@ impl<P: Proving> Engine<P> {
         let shared = &self.handle.shared;
         let (core, params) = shared.read(|state, now| {
             let loads = state.loads.iter().map(|(circuit, load)| (*circuit, load.percent()));
-            let hot = state.params.iter().filter(|(_, params)| shared.proving.is_hot(params));
-            let facts = ParamsFacts { loads: loads.collect(), hot: hot.map(|(circuit, _)| *circuit).collect() };
+            let facts = ParamsFacts { loads: loads.collect(), hot: state.hot(&*shared.proving) };
             (state.core.status(now), facts)
         });
         let lifecycle = shared.lifecycle.borrow().clone();
@@ -255,12 +256,27 @@ impl<P: Proving> Engine<P> {
     /// Counters and histograms in Prometheus text exposition format, from memory.
     pub fn metrics_text(&self) -> String {
         let shared = &self.handle.shared;
-        let uptime = shared.started_at.elapsed();
-        let mut text = shared.read(|state, now| metrics::render(&state.core, &state.core.status(now), uptime));
-        if let Some(keeper) = &shared.keeper {
-            text += &metrics::render_store(&keeper.status());
-        }
-        text
+        let facts = shared.facts();
+        let ready = *shared.lifecycle.borrow() == Lifecycle::Serving;
+        let store = shared.keeper.as_ref().map(|keeper| keeper.status());
+        shared.read(|state, now| {
+            let scrape = Scrape {
+                started: shared.started_wall,
+                ready,
+                devices: &facts.devices,
+                pinned: facts.pinned,
+                hot: &state.hot(&*shared.proving),
+                watchers: shared.revision.followers(),
+                requests: &shared.requests,
+                store,
+            };
+            metrics::render(&state.core, &state.core.status(now), &scrape)
+        })
+    }
+
+    /// Where calls are counted, for whoever answers them.
+    pub fn requests(&self) -> &metrics::Requests {
+        &self.handle.shared.requests
     }
 
     /// Loads a circuit's parameters ahead of the first job, and waits for it. Must be called within a tokio runtime.

@@ -452,13 +452,17 @@ async fn status_and_metrics_answer_while_a_prover_is_stuck() {
     assert!(status.warnings.contains(&"starting: loading".to_owned()));
     assert!(status.warnings.contains(&"fake proofs".to_owned()));
     assert_eq!(unfinished(&engine), 2);
-    assert!(engine.metrics_text().contains("cuzk_jobs_accepted_total{kind=\"porep\"} 2"));
+    assert!(
+        engine
+            .metrics_text()
+            .contains("cuzk_jobs_accepted_total{kind=\"porep\",circuit=\"porep-2k\",priority=\"normal\"} 2")
+    );
     fake.prove.open();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_metrics_line_is_well_formed() {
-    let engine = start(&Fake::new(2));
+    let engine = start(&Fake::new(1));
     run(&engine, "tag=1 parts=2").await;
     run(&engine, "synth-error").await;
     let text = engine.metrics_text();
@@ -476,10 +480,19 @@ async fn every_metrics_line_is_well_formed() {
             assert!(seen.insert(name.to_owned()), "{line} comes once");
         }
     }
-    assert!(text.contains("cuzk_jobs_finished_total{kind=\"porep\",outcome=\"completed\"} 1\n"));
-    assert!(text.contains("cuzk_jobs_finished_total{kind=\"porep\",outcome=\"failed\"} 1\n"));
-    assert!(text.contains("cuzk_phase_seconds_count{phase=\"lock_hold\"} 2\n"));
-    assert!(text.contains("cuzk_job_seconds_bucket{kind=\"porep\",le=\"+Inf\"} 1\n"));
+    let of = "kind=\"porep\",circuit=\"porep-2k\",priority=\"normal\"";
+    for line in [
+        &format!("cuzk_jobs_finished_total{{{of},outcome=\"completed\"}} 1\n"),
+        &format!("cuzk_jobs_finished_total{{{of},outcome=\"failed\"}} 1\n"),
+        &format!("cuzk_jobs_finished_total{{{of},outcome=\"cancelled\"}} 0\n"),
+        "cuzk_phase_seconds_count{circuit=\"porep-2k\",device=\"dev-0\",phase=\"lock_hold\"} 2\n",
+        "cuzk_phase_seconds_count{circuit=\"porep-2k\",device=\"host\",phase=\"synthesis\"} 3\n",
+        &format!("cuzk_job_seconds_bucket{{{of},le=\"+Inf\"}} 1\n"),
+        "cuzk_submissions_refused_total{reason=\"queue_full\"} 0\n",
+        "cuzk_ready 1\n",
+    ] {
+        assert!(text.contains(line), "{line}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -19,7 +19,10 @@ use tonic::{Code, Status, body::Body};
 use tower::{Layer, Service};
 
 use super::seldom::Seldom;
-use crate::access::{Access, Denied, Need, Origin, Peer, Scope, Who, need};
+use crate::{
+    access::{Access, Denied, Need, Origin, Peer, Scope, Who, method, need},
+    metrics::Requests,
+};
 
 /// When a client that found no room may come again.
 const ROOM_RETRY: Duration = Duration::from_secs(1);
@@ -33,6 +36,7 @@ pub(super) struct Gate {
     calls: Arc<Semaphore>,
     most_calls: usize,
     denied: Arc<Seldom>,
+    requests: Requests,
 }
 
 /// What an audited call is about: its method fills it in.
@@ -48,10 +52,10 @@ impl Subject {
 }
 
 impl Gate {
-    /// A gate that lets `most_calls` through at once.
-    pub(super) fn new(access: Access, most_calls: usize) -> Self {
+    /// A gate that lets `most_calls` through at once, and counts all in `requests`.
+    pub(super) fn new(access: Access, most_calls: usize, requests: Requests) -> Self {
         let calls = Arc::new(Semaphore::new(most_calls.min(Semaphore::MAX_PERMITS)));
-        Self { access, calls, most_calls, denied: Arc::default() }
+        Self { access, calls, most_calls, denied: Arc::default(), requests }
     }
 
     /// Who asks, if they may.
@@ -97,6 +101,7 @@ where
         let path = request.uri().path().to_owned();
         let peer = request.extensions().get::<Peer>().cloned().unwrap_or(UNKNOWN);
         let needed = need(&path);
+        let (requests, method) = (self.gate.requests.clone(), method(&path));
         let audited = needed == Need::Scope(Scope::Admin) || path == CANCEL;
         let who = match self.gate.admit(&path, request.headers(), &peer) {
             Ok(who) => who,
@@ -105,13 +110,16 @@ where
                     let who = Who::of_peer(&peer);
                     tracing::warn!(target: "audit", %who, from = %peer, what = %shown(&path), times, "denied: {denied}");
                 }
-                return refuse(&status(&denied));
+                let status = status(&denied);
+                requests.count(method, code_name(status.code()));
+                return refuse(&status);
             }
         };
         let call = match (needed, self.gate.calls.clone().try_acquire_owned()) {
             (Need::Nothing, permit) => permit.ok(),
             (_, Ok(permit)) => Some(permit),
             (_, Err(_)) => {
+                requests.count(method, code_name(Code::ResourceExhausted));
                 let text = format!("{} calls are unfinished, of at most that many", self.gate.most_calls);
                 return refuse(&with_retry(Status::resource_exhausted(text), ROOM_RETRY));
             }
@@ -124,8 +132,10 @@ where
         let answer = self.inner.call(request);
         Box::pin(async move {
             let response = answer.await?;
+            // An error comes in the headers: no message precedes it.
+            let outcome = Status::from_header_map(response.headers()).map_or(Code::Ok, |status| status.code());
+            requests.count(method, code_name(outcome));
             if audited {
-                let outcome = Status::from_header_map(response.headers()).map_or(Code::Ok, |status| status.code());
                 let about = subject.0.get().map_or("", String::as_str);
                 let what = shown(&path);
                 tracing::info!(target: "audit", %who, from = %peer, %what, about, ?outcome, "admin action or cancel");
@@ -182,6 +192,26 @@ fn refuse<E: Send + 'static>(status: &Status) -> Pin<Box<dyn Future<Output = Res
 fn shown(path: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or_default();
     name.chars().filter(char::is_ascii_alphanumeric).take(MOST_CHARS).collect()
+}
+
+/// A code's name, as metrics have it.
+fn code_name(code: Code) -> &'static str {
+    match code {
+        Code::Ok => "ok",
+        Code::Cancelled => "cancelled",
+        Code::InvalidArgument => "invalid_argument",
+        Code::DeadlineExceeded => "deadline_exceeded",
+        Code::NotFound => "not_found",
+        Code::PermissionDenied => "permission_denied",
+        Code::ResourceExhausted => "resource_exhausted",
+        Code::FailedPrecondition => "failed_precondition",
+        Code::Unimplemented => "unimplemented",
+        Code::Internal => "internal",
+        Code::Unavailable => "unavailable",
+        Code::Unauthenticated => "unauthenticated",
+        // None of ours.
+        _ => "other",
+    }
 }
 
 /// A request that did not come over a connection of ours is trusted with nothing.

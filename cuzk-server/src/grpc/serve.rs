@@ -111,7 +111,7 @@ pub async fn serve<P: Proving>(
     let limit = message_limit(&options) as u64;
     let budget =
         ReceiveBudget::new(engine.budget().clone(), limit, &options.message_limit_remedy, options.body_timeout);
-    let gate = Gate::new(options.access.clone(), options.max_calls);
+    let gate = Gate::new(options.access.clone(), options.max_calls, engine.requests().clone());
     let (close, closing) = watch::channel(());
     let mut servers = JoinSet::new();
     for listener in listeners {

@@ -1,6 +1,6 @@
 //! Writes the Prometheus text exposition format, version 0.0.4.
 
-use std::fmt::Write;
+use std::{fmt::Write, time::Duration};
 
 use super::histogram::Histogram;
 
@@ -35,6 +35,12 @@ impl Exposition {
     /// One value of the counter or gauge.
     pub(super) fn sample(&mut self, labels: Labels<'_>, value: u64) -> &mut Self {
         self.line("", labels, None, &value.to_string());
+        self
+    }
+
+    /// One value in seconds.
+    pub(super) fn seconds(&mut self, labels: Labels<'_>, value: Duration) -> &mut Self {
+        self.line("", labels, None, &value.as_secs_f64().to_string());
         self
     }
 

@@ -3,7 +3,7 @@
 mod effects;
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{BTreeSet, HashMap, VecDeque},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc},
     time::{Duration, Instant, SystemTime},
 };
@@ -25,6 +25,7 @@ use crate::{
         ledger::Run,
     },
     memory::Budget,
+    metrics::Requests,
     proving::{Attempt, DeviceInfo, Load, Proving},
 };
 
@@ -42,6 +43,8 @@ pub(super) struct Shared<P: Proving> {
     pub(super) unfinished: watch::Sender<usize>,
     /// What those who watch follow.
     pub(super) revision: Revision,
+    /// Calls by method and code.
+    pub(super) requests: Requests,
     /// Device ids by index, fixed at the start.
     pub(super) device_ids: Vec<String>,
     state: Mutex<State<P>>,
@@ -153,6 +156,7 @@ impl<P: Proving> Shared<P> {
             lifecycle: watch::Sender::new(Lifecycle::Serving),
             unfinished: watch::Sender::new(0),
             revision: Revision::new(),
+            requests: Requests::default(),
             device_ids,
             state: Mutex::new(state),
             changed: Condvar::new(),
@@ -288,6 +292,12 @@ impl<P: Proving> Shared<P> {
 }
 
 impl<P: Proving> State<P> {
+    /// Circuits whose parameters devices have in their memory too.
+    pub(super) fn hot(&self, proving: &P) -> BTreeSet<CircuitId> {
+        let hot = self.params.iter().filter(|(_, params)| proving.is_hot(params));
+        hot.map(|(circuit, _)| *circuit).collect()
+    }
+
     /// The waiter of a submission that the core has just given a ticket.
     pub(super) fn waiter(
         &self,
