@@ -96,7 +96,10 @@ fn an_address_for_everybody_becomes_one_of_this_machine_and_says_so() {
         let import = imported(&format!("[daemon]\nlisten = \"{theirs}\"\n"));
         assert_eq!(settings(&import).config.daemon.listen.0[0].to_string(), ours);
         let text = import.render(Path::new("old.toml"));
-        assert!(text.contains(&format!("# daemon.listen: other machines can reach {theirs}")), "{text}");
+        assert!(
+            text.contains(&format!("# daemon.listen: {ours} in its place: other machines can reach {theirs}")),
+            "{text}"
+        );
     }
 }
 
