@@ -17,7 +17,8 @@ fn verdict<'a>(import: &'a Import, key: &str) -> &'a Verdict {
 }
 
 /// Each of their keys: a value, and the value of which key of ours it becomes.
-const VALUES: &[(&str, &str, Option<(&str, &str)>)] = &[
+type Expected = (&'static str, &'static str, Option<(&'static str, &'static str)>);
+const VALUES: &[Expected] = &[
     ("daemon.listen", r#""unix:///run/c.sock""#, Some(("daemon.listen", r#"["unix:///run/c.sock"]"#))),
     ("daemon.status_listen", r#""127.0.0.1:9821""#, None),
     ("srs.param_cache", r#""/p""#, Some(("srs.param_cache", r#""/p""#))),
