@@ -253,7 +253,7 @@ fn a_configuration_of_the_public_cuzk_is_imported() {
     let ended = cuzk(dir.path(), &["config", "import", &path("old.toml"), "--out", &path("new.toml")]);
     assert_eq!((ended.code, ended.out.as_str()), (0, ""), "{}", ended.err);
     for part in [
-        "line 2: daemon.listen: taken; other machines",
+        "line 2: daemon.listen: taken; 127.0.0.1:9820 in its place",
         "line 4: memory.pinned_budget: not needed: ",
         "line 6: gpus.gpu_treads: UNKNOWN; did you mean gpus.gpu_threads?",
         "2 keys taken, 1 not needed, 0 refused, 1 unknown",

@@ -132,10 +132,11 @@ fn listen(value: &Value) -> Result<Converted, String> {
         std::net::SocketAddr::V4(_) => std::net::Ipv4Addr::LOCALHOST.into(),
         std::net::SocketAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
     };
+    let here = Endpoint::Tcp((loopback, address.port()).into());
     let why = access::exposure_refused(&Config::default()).unwrap_or_default();
     Ok(Converted {
-        value: Endpoint::Tcp((loopback, address.port()).into()).to_toml(),
-        note: Some(format!("other machines can reach {endpoint}, and {why}")),
+        value: here.to_toml(),
+        note: Some(format!("{here} in its place: other machines can reach {endpoint}, and {why}")),
     })
 }
 

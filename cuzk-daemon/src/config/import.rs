@@ -106,7 +106,9 @@ impl Import {
                     None => Verdict::Unknown(None),
                 }
             }
-            (_, Some(Key { inert: Some(reason), .. })) => Verdict::NotNeeded((*reason).to_owned()),
+            (_, Some(Key { inert: Some(reason), .. })) => {
+                Verdict::NotNeeded(reason.trim_start_matches("has no effect here: ").to_owned())
+            }
             (Some(Foreign { fate: Fate::Same(convert), .. }), Some(key)) => {
                 self.take(key, value.and_then(|value| convert(&value)), true)
             }

@@ -17,7 +17,8 @@ fn verdict<'a>(import: &'a Import, key: &str) -> &'a Verdict {
 }
 
 /// Each of their keys: a value, and the value of which key of ours it becomes.
-const VALUES: &[(&str, &str, Option<(&str, &str)>)] = &[
+type Expected = (&'static str, &'static str, Option<(&'static str, &'static str)>);
+const VALUES: &[Expected] = &[
     ("daemon.listen", r#""unix:///run/c.sock""#, Some(("daemon.listen", r#"["unix:///run/c.sock"]"#))),
     ("daemon.status_listen", r#""127.0.0.1:9821""#, None),
     ("srs.param_cache", r#""/p""#, Some(("srs.param_cache", r#""/p""#))),
@@ -96,7 +97,10 @@ fn an_address_for_everybody_becomes_one_of_this_machine_and_says_so() {
         let import = imported(&format!("[daemon]\nlisten = \"{theirs}\"\n"));
         assert_eq!(settings(&import).config.daemon.listen.0[0].to_string(), ours);
         let text = import.render(Path::new("old.toml"));
-        assert!(text.contains(&format!("# daemon.listen: other machines can reach {theirs}")), "{text}");
+        assert!(
+            text.contains(&format!("# daemon.listen: {ours} in its place: other machines can reach {theirs}")),
+            "{text}"
+        );
     }
 }
 

@@ -3,13 +3,15 @@
 //! * `inputs`: requests, made before the clock starts
 //! * `drive`: sends them, waits, and looks at the daemon meanwhile
 //! * `verify`: the proofs, once the clock has stopped
-//! * `stats`, `times`, `report`, `plot`: figures, text, JSON and picture (pure)
+//! * `stats`, `times`: figures; `report`, `json`, `plot` on `svg`: text, JSON and picture (all pure)
 
 mod drive;
 mod inputs;
+mod json;
 mod plot;
 mod report;
 mod stats;
+mod svg;
 mod times;
 mod verify;
 

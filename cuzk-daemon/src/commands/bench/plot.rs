@@ -2,19 +2,15 @@
 //! enlarged. Each device has a row of its kernels, with its waits in red, and one for each of its threads; each job has a
 //! row below them. Whoever rests on a block is told what it is. Pure.
 
-use std::fmt::Write;
-
 use cuzk_proto::v1::{Job, PhaseInterval};
 
 use super::{
     report::{Report, meanwhile_text},
     stats::LOCK_HOLD,
+    svg::{LEFT, WIDTH, Window, axis, block, escape, label, short, swatch, text},
     times::DeviceUse,
 };
 
-const WIDTH: f64 = 1500.0;
-const LEFT: f64 = 190.0;
-const RIGHT: f64 = 20.0;
 const TOP: f64 = 84.0;
 const KERNELS: f64 = 34.0;
 const LANE: f64 = 14.0;
@@ -44,24 +40,6 @@ const COLOURS: &[(&str, &str)] = &[
 const WAIT: &str = "#e15759";
 const QUEUED: &str = "#dddddd";
 const RUNNING: &str = "#8fb0d3";
-
-/// From where to where a part of the picture goes, in microseconds.
-#[derive(Clone, Copy)]
-struct Window {
-    begin: u64,
-    end: u64,
-}
-
-impl Window {
-    fn x(self, at: u64) -> f64 {
-        let part = (at.clamp(self.begin, self.end) - self.begin) as f64 / (self.end - self.begin).max(1) as f64;
-        LEFT + part * (WIDTH - LEFT - RIGHT)
-    }
-
-    fn shows(self, begin: u64, end: u64) -> bool {
-        begin < self.end && end > self.begin
-    }
-}
 
 /// Draws the run.
 pub(super) fn svg(report: &Report) -> String {
@@ -123,7 +101,7 @@ fn panel(out: &mut String, mut y: f64, name: &str, window: Window, devices: &[De
     let top = y + 16.0;
     y = top + GAP;
     for device in devices {
-        label(out, y + KERNELS / 2.0 + 4.0, &format!("{} kernels", short(&device.device)));
+        label(out, y + KERNELS / 2.0 + 4.0, &format!("{} kernels", short(&device.device, 16)));
         kernels(out, y, window, device);
         y += KERNELS + GAP;
         for (lane, phases) in &device.lanes {
@@ -137,7 +115,8 @@ fn panel(out: &mut String, mut y: f64, name: &str, window: Window, devices: &[De
         }
     }
     for job in jobs.iter().take(JOBS) {
-        label(out, y + JOB, &job.job_id);
+        // Job ids of one daemon differ in what is behind the last dash.
+        label(out, y + JOB, &format!("job …-{}", job.job_id.rsplit('-').next().unwrap_or_default()));
         let [accepted, started, ended] =
             [job.accepted_unix_ms, job.started_unix_ms, job.ended_unix_ms].map(|ms| ms * 1000);
         let started = if started == 0 { ended } else { started };
@@ -175,55 +154,12 @@ fn phase(out: &mut String, y: f64, height: f64, window: Window, phase: &PhaseInt
     block(out, y, height, window, span, colour(&phase.name), &format!("{} {ms:.2} ms", phase.name));
 }
 
-fn block(out: &mut String, y: f64, height: f64, window: Window, (begin, end): (u64, u64), fill: &str, about: &str) {
-    if !window.shows(begin, end) {
-        return;
-    }
-    let (from, to) = (window.x(begin), window.x(end));
-    // What is shorter than a dot is seen all the same.
-    let (width, about) = ((to - from).max(0.3), escape(about));
-    writeln!(
-        out,
-        "<rect x=\"{from:.2}\" y=\"{y:.1}\" width=\"{width:.2}\" height=\"{height}\" fill=\"{fill}\"><title>{about}</title></rect>"
-    )
-    .expect("writing to a string");
-}
-
-fn axis(out: &mut String, top: f64, bottom: f64, window: Window) {
-    let span = window.end - window.begin;
-    let step = step(span);
-    let (unit, per) = if step >= 1_000_000 { ("s", 1e6) } else { ("ms", 1e3) };
-    for n in 0..=span / step {
-        let x = window.x(window.begin + n * step);
-        let shown = (n * step) as f64 / per;
-        writeln!(
-            out,
-            "<line x1=\"{x:.2}\" y1=\"{top}\" x2=\"{x:.2}\" y2=\"{bottom}\" stroke=\"#00000022\"/>\
-             <text x=\"{x:.2}\" y=\"{:.1}\" text-anchor=\"middle\">{shown} {unit}</text>",
-            bottom + 14.0
-        )
-        .expect("writing to a string");
-    }
-}
-
-/// Microseconds between two marks: a round number, at most twelve of them.
-fn step(span: u64) -> u64 {
-    let rough = (span / 12).max(1);
-    let ten = 10u64.pow(rough.ilog10());
-    [1, 2, 5, 10].into_iter().map(|factor| factor * ten).find(|step| *step >= rough).unwrap_or(10 * ten)
-}
-
 fn legend(out: &mut String, devices: &[DeviceUse]) {
     let seen = |name: &str| devices.iter().flat_map(|d| d.lanes.values().flatten()).any(|phase| phase.name == name);
     let phases = COLOURS.iter().filter(|(name, _)| seen(name)).copied();
     let mut x = 10.0;
     for (name, colour) in phases.chain([("wait", WAIT), ("job queued", QUEUED), ("job under way", RUNNING)]) {
-        writeln!(
-            out,
-            "<rect x=\"{x:.1}\" y=\"36\" width=\"12\" height=\"12\" fill=\"{colour}\"/><text x=\"{:.1}\" y=\"46\">{name}</text>",
-            x + 16.0
-        )
-        .expect("writing to a string");
+        swatch(out, x, 36.0, colour, name);
         x += 34.0 + 6.5 * name.len() as f64;
     }
     text(
@@ -234,35 +170,8 @@ fn legend(out: &mut String, devices: &[DeviceUse]) {
     );
 }
 
-fn label(out: &mut String, y: f64, name: &str) {
-    writeln!(out, "<text x=\"{:.1}\" y=\"{y:.1}\" text-anchor=\"end\">{}</text>", LEFT - 8.0, escape(&short(name)))
-        .expect("writing to a string");
-}
-
-fn text(out: &mut String, x: f64, y: f64, words: &str) {
-    writeln!(out, "<text x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", escape(words)).expect("writing to a string");
-}
-
 fn colour(phase: &str) -> &'static str {
     COLOURS.iter().find(|(name, _)| *name == phase).map_or("#bab0ac", |(_, colour)| colour)
-}
-
-/// What fits in front of a row: UUIDs are known by their beginning.
-fn short(name: &str) -> String {
-    if name.chars().count() <= 28 { name.to_owned() } else { name.chars().take(27).chain(['…']).collect() }
-}
-
-/// For the text of an XML document.
-fn escape(text: &str) -> String {
-    let plain = |c: char| match c {
-        '&' => "&amp;".to_owned(),
-        '<' => "&lt;".to_owned(),
-        '>' => "&gt;".to_owned(),
-        '"' => "&quot;".to_owned(),
-        c if c.is_control() => "?".to_owned(),
-        c => c.to_string(),
-    };
-    text.chars().map(plain).collect()
 }
 
 #[cfg(test)]
@@ -300,16 +209,6 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_where_it_was() {
-        let window = Window { begin: 0, end: 100 };
-        assert_eq!((window.x(0), window.x(100)), (LEFT, WIDTH - RIGHT));
-        assert_eq!(window.x(1000), WIDTH - RIGHT);
-        let mut out = String::new();
-        block(&mut out, 0.0, 10.0, window, (200, 300), WAIT, "outside");
-        assert!(out.is_empty());
-    }
-
-    #[test]
     fn a_short_wait_in_a_long_run_is_enlarged() {
         use super::super::times::{devices, tests::partition};
         let runs: Vec<_> = (0..100)
@@ -324,20 +223,5 @@ mod tests {
         assert!(near.begin >= 47_000 && near.end <= 53_000, "{} to {}", near.begin, near.end);
         let busy = super::super::times::devices(&runs[..50]);
         assert!(closer(&busy, all).is_none());
-    }
-
-    #[test]
-    fn marks_are_round_and_few() {
-        for span in [1, 7, 99, 1_234, 118_000_000, 3_600_000_000] {
-            let step = step(span);
-            assert!(span / step <= 12, "{span}: {step}");
-            assert!(step.to_string().trim_end_matches('0').len() == 1, "{step}");
-        }
-    }
-
-    #[test]
-    fn names_cannot_leave_their_text() {
-        assert_eq!(escape("<a & \"b\">\n"), "&lt;a &amp; &quot;b&quot;&gt;?");
-        assert_eq!(short(&"x".repeat(40)).chars().count(), 28);
     }
 }
