@@ -274,7 +274,7 @@ fn the_shapes_that_kernels_avoid_are_not() {
     use Order::{Rows, Separated};
     let (normal, difference) = (FQ.normal(), FQ.difference());
     let pair = || (normal.clone(), normal.clone());
-    let wide: Limbs = FR.normal().iter().map(|limb| 8.0 * limb).collect();
+    let wide: Limbs = FR.normal().iter().map(|limb| 5.0 * limb).collect();
     let shapes = [
         (
             "product of a difference, with addends",
@@ -284,7 +284,7 @@ fn the_shapes_that_kernels_avoid_are_not() {
         ("square of a difference", FQ.square(difference.clone(), &[])),
         ("two products in one double", FQ.two(Rows, [pair(), pair()], false)),
         ("two products, one of a difference", FQ.two(Separated, [(difference, normal.clone()), pair()], true)),
-        ("Fr product of two sums of eight", FR.product(Separated, wide.clone(), wide, &[])),
+        ("Fr product of two sums of five", FR.product(Separated, wide.clone(), wide, &[])),
     ];
     for (name, bound) in shapes {
         println!("{name}: {bound:.2}");
