@@ -30,8 +30,9 @@ struct Chain {
 /// design.md: 8 T wide multiply-adds a second make 27.9 G integer products in Fq.
 const INTEGER_CEILING: f64 = 27.9e9;
 
-/// A multiprocessor quarter reads one register of each bank a cycle: 33.4 T cycles a second and lane. The hybrid forms' loops
-/// need so many of them a product and a square, counted in the machine's code: Fq 778 and 633, Fr 430 and 345.
+/// A multiprocessor quarter reads one register of each bank a cycle: 33.45 T cycles a second and lane. An earlier study's loops
+/// of the same forms needed so many a product and a square: Fq 778 and 633, Fr 430 and 345 (squares from rounded shares). Not
+/// counted anew in these kernels: a guide, not a bound.
 const fn reads_ceiling(cycles: u32) -> Option<f64> {
     Some(33.45e12 / cycles as f64)
 }
