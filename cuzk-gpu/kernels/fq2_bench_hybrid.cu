@@ -18,7 +18,7 @@ FN fqh2 fqh2_load(const u32* x)
     r.c0 = fqh_from_fq(fq_load(x)), r.c1 = fqh_from_fq(fq_load(x + FQ_WORDS));
     return r;
 }
-FN void fqh2_store(u32* x, const fqh2& a) { fq_store(x, fqh_to_fq(a.c0)), fq_store(x + FQ_WORDS, fqh_to_fq(a.c1)); }
+FN void fqh2_store(u32* x, const fqh2& a) { fq_store(x, hybrid_to(a.c0)), fq_store(x + FQ_WORDS, hybrid_to(a.c1)); }
 
 extern "C" __global__ void __launch_bounds__(128, 2) bench_fqh2_mul(u32* x, u32 rounds)
 {

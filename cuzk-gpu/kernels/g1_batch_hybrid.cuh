@@ -1,7 +1,7 @@
-// Batches of affine additions (g1_batch.cuh) in the hybrid form. Sums are packed (fqh_pack) and negated, -x and -y: then a
+// Batches of affine additions (g1_batch.cuh) in the hybrid form. Sums are packed (hybrid_pack) and negated, -x and -y: then a
 // difference x_q - x_p is a sum of whole numbers (fqh_unpack_sum). They are kept below 1.1 p; the identity is all zero.
 #pragma once
-#include "fq_hybrid_words.cuh"
+#include "fq_hybrid.cuh"
 #include "g1_batch.cuh"
 
 struct g1_batch_hybrid {
@@ -19,8 +19,8 @@ struct g1_batch_hybrid {
     {
         g1_packed p;
         u32 high[FQH_LIMBS - 1];
-        fqh_pack(p.x, fqh_small(-1, fqh_unpack64(q.x), high), high);
-        fqh_pack(p.y, fqh_small(-1, fqh_unpack64(q.y), high), high);
+        hybrid_pack(p.x, hybrid_small(-1, hybrid_unpack_shifted<fq_hybrid>(q.x), high), high);
+        hybrid_pack(p.y, hybrid_small(-1, hybrid_unpack_shifted<fq_hybrid>(q.y), high), high);
         if (is_identity(q)) UNROLL for (int i = 0; i < FQ_WORDS; i++) p.x[i] = p.y[i] = 0;
         return p;
     }
@@ -31,7 +31,8 @@ struct g1_batch_hybrid {
         UNROLL for (int i = 0; i < FQ_WORDS; i++) any |= p.x[i] | p.y[i];
         q.x = q.y = fq_zero();
         if (any == 0) return q;
-        q.x = fqh_to_fq(fqh_small(-1, fqh_unpack(p.x))), q.y = fqh_to_fq(fqh_small(-1, fqh_unpack(p.y)));
+        q.x = hybrid_to(hybrid_small(-1, hybrid_unpack<fq_hybrid>(p.x)));
+        q.y = hybrid_to(hybrid_small(-1, hybrid_unpack<fq_hybrid>(p.y)));
         return q;
     }
 
@@ -49,13 +50,13 @@ struct g1_batch_hybrid {
         if (warp_any(special)) g1_add_alone<g1_batch_hybrid>(step, special);
         if (special) return;
         u32 t[FQ_WORDS];
-        fqh_pack(t, run);
+        hybrid_pack(t, run);
         step.set_product(t);
-        run = fqh_mul(d, run);
+        run = hybrid_mul(d, run);
     }
 
     // Between the last forward step and the first backward one.
-    FN_MEMBER void turn() { fqh_set(at(RUN), fqh_from_fq(fq_inv(fqh_to_fq(run)))); }
+    FN_MEMBER void turn() { hybrid_set(at(RUN), fqh_from_fq(fq_inv(hybrid_to(run)))); }
 
     // Steps come in the opposite order. `product` comes with this step's words and leaves with the next one's. The four
     // products are one piece of code, in a loop: all of it unrolled finds less room in the instruction cache.
@@ -76,42 +77,42 @@ struct g1_batch_hybrid {
                     step.sum_x(t);
                     other = step.point_x();
                 } else if (i == 1) {
-                    const fqh x = fqh_unpack(t);
-                    fqh_set(at(OLD_X), x);
+                    const fqh x = hybrid_unpack<fq_hybrid>(t);
+                    hybrid_set(at(OLD_X), x);
                     // x_q + x_p = (x_q - x_p) - 2 (-x_p)
-                    fqh_set(at(ADDEND), fqh_sub(a, fqh_sub(x, fqh_cneg(x, true))));
+                    hybrid_set(at(ADDEND), hybrid_sub(a, hybrid_sub(x, hybrid_cneg(x, true))));
                     step.sum_y(t);
                     other = step.point_y();
                     negate = step.negate();
                 }
             } else {
                 // -x = -slope^2 + x_q + x_p
-                fqh_columns w = fqh_columns_sqr(fqh_get(at(SLOPE)), true);
-                const fqh addend = fqh_get(at(ADDEND));
-                fqh_columns_add(w, 1, addend);
-                fqh_columns_settle(w, -addend.d[FQH_LIMBS - 1]);
-                const fqh x = fqh_columns_end(w, high);
+                fqh_columns w = hybrid_columns_sqr(hybrid_get(at(SLOPE)), true);
+                const fqh addend = hybrid_get(at(ADDEND));
+                hybrid_columns_add(w, 1, addend);
+                hybrid_columns_settle(w, -addend.d[FQH_LIMBS - 1]);
+                const fqh x = hybrid_columns_end(w, high);
                 u32 packed[FQ_WORDS];
-                fqh_pack(packed, x, high);
+                hybrid_pack(packed, x, high);
                 step.set_sum_x(packed);
-                a = fqh_half_normalise(fqh_sub(fqh_get(at(OLD_X)), x));
+                a = hybrid_half_normalise(hybrid_sub(hybrid_get(at(OLD_X)), x));
                 step.next_backward(product);
             }
             // The reciprocal, the run without this difference, the slope, and slope (-x_p - -x).
-            fqh_columns w = fqh_columns_mul(a, fqh_get(at(i == 0 ? RUN : i - 1)));
+            fqh_columns w = hybrid_columns_mul(a, hybrid_get(at(i == 0 ? RUN : i - 1)));
             if (i == 3) {
                 // -y = slope (-x_p - -x) - -y_p
-                const fqh y = fqh_unpack(t);
-                fqh_columns_add(w, -1, y);
-                fqh_columns_settle(w, y.d[FQH_LIMBS - 1]);
+                const fqh y = hybrid_unpack<fq_hybrid>(t);
+                hybrid_columns_add(w, -1, y);
+                hybrid_columns_settle(w, y.d[FQH_LIMBS - 1]);
             }
-            const fqh result = fqh_columns_end(w, high);
+            const fqh result = hybrid_columns_end(w, high);
             if (i == 3) {
-                fqh_pack(t, result, high);
+                hybrid_pack(t, result, high);
                 step.set_sum_y(t);
                 return;
             }
-            fqh_set(at(i == 2 ? SLOPE : 1 - i), result);
+            hybrid_set(at(i == 2 ? SLOPE : 1 - i), result);
         }
     }
 

@@ -1,6 +1,6 @@
 // Points of G1 in the hybrid form, whose coordinates lie in shared memory (see g1.cuh for formulas and coordinates).
 #pragma once
-#include "fq_hybrid_words.cuh"
+#include "fq_hybrid.cuh"
 #include "g1.cuh"
 #include "warp.cuh"
 
@@ -20,12 +20,12 @@ FN fqh_ref g1h_at(const g1h& p, int element)
 
 FN void g1h_set(const g1h& p, const xyzz<g1>& q)
 {
-    fqh_set(g1h_at(p, G1H_X), fqh_from_fq(q.x)), fqh_set(g1h_at(p, G1H_Y), fqh_from_fq(q.y));
-    fqh_set(g1h_at(p, G1H_ZZ), fqh_from_fq(q.zz)), fqh_set(g1h_at(p, G1H_ZZZ), fqh_from_fq(q.zzz));
+    hybrid_set(g1h_at(p, G1H_X), fqh_from_fq(q.x)), hybrid_set(g1h_at(p, G1H_Y), fqh_from_fq(q.y));
+    hybrid_set(g1h_at(p, G1H_ZZ), fqh_from_fq(q.zz)), hybrid_set(g1h_at(p, G1H_ZZZ), fqh_from_fq(q.zzz));
 }
 
 // X and Y may be several p.
-FN fq g1h_get_element(const g1h& p, int element) { return fqh_to_fq(fqh_small(1, fqh_get(g1h_at(p, element)))); }
+FN fq g1h_get_element(const g1h& p, int element) { return hybrid_to(hybrid_small(1, hybrid_get(g1h_at(p, element)))); }
 FN xyzz<g1> g1h_get(const g1h& p)
 {
     xyzz<g1> q;
@@ -64,28 +64,29 @@ FN void g1h_add(const g1h& p, const u32* q, bool negate)
     const fqh_ref x = g1h_at(p, G1H_X), y = g1h_at(p, G1H_Y), zz = g1h_at(p, G1H_ZZ), zzz = g1h_at(p, G1H_ZZZ);
     const fqh_ref th = g1h_at(p, G1H_H), tr = g1h_at(p, G1H_R);
     const fq xq = fq_load(q);
-    fqh_columns w = fqh_columns_mul(fqh_unpack64(xq), fqh_get(zz));
-    fqh_columns_add(w, -1, fqh_get(x));
-    const fqh h = fqh_columns_end(w);
+    fqh_columns w = hybrid_columns_mul(hybrid_unpack_shifted<fq_hybrid>(xq), hybrid_get(zz));
+    hybrid_columns_add(w, -1, hybrid_get(x));
+    const fqh h = hybrid_columns_end(w);
     const bool special = fqh_maybe_zero(h) || zz.limbs[0] == 0 || xq.v[0] == 0;
     if (warp_any(special)) g1h_add_exact(p, q, negate, special);
     if (special) return;
-    fqh_set(th, h);
-    w = fqh_columns_mul(fqh_cneg(fqh_unpack64(fq_load(q + FQ_WORDS)), negate), fqh_get(zzz));
-    fqh_columns_add(w, -1, fqh_get(y));
-    fqh_set(tr, fqh_columns_end(w));
-    const fqh hh = fqh_sqr(fqh_get(th));
-    fqh_set(th, fqh_mul(hh, fqh_get(th))); // h^3 from here on
-    fqh_set(zz, fqh_mul(hh, fqh_get(zz)));
-    fqh_set(x, fqh_mul(hh, fqh_get(x))); // X h^2
-    fqh_set(zzz, fqh_mul(fqh_get(th), fqh_get(zzz)));
+    hybrid_set(th, h);
+    const fqh yq = hybrid_unpack_shifted<fq_hybrid>(fq_load(q + FQ_WORDS));
+    w = hybrid_columns_mul(hybrid_cneg(yq, negate), hybrid_get(zzz));
+    hybrid_columns_add(w, -1, hybrid_get(y));
+    hybrid_set(tr, hybrid_columns_end(w));
+    const fqh hh = hybrid_sqr(hybrid_get(th));
+    hybrid_set(th, hybrid_mul(hh, hybrid_get(th))); // h^3 from here on
+    hybrid_set(zz, hybrid_mul(hh, hybrid_get(zz)));
+    hybrid_set(x, hybrid_mul(hh, hybrid_get(x))); // X h^2
+    hybrid_set(zzz, hybrid_mul(hybrid_get(th), hybrid_get(zzz)));
     // X = r^2 - h^3 - 2 X h^2
-    w = fqh_columns_sqr(fqh_get(tr), false);
-    fqh_columns_add(w, -1, fqh_get(th));
-    fqh_columns_add(w, -2, fqh_get(x));
-    const fqh sum = fqh_columns_end(w), difference = fqh_half_normalise(fqh_sub(fqh_get(x), sum));
+    w = hybrid_columns_sqr(hybrid_get(tr), false);
+    hybrid_columns_add(w, -1, hybrid_get(th));
+    hybrid_columns_add(w, -2, hybrid_get(x));
+    const fqh sum = hybrid_columns_end(w), difference = hybrid_half_normalise(hybrid_sub(hybrid_get(x), sum));
     // Y = r (X h^2 - X') - Y h^3
-    w = fqh_columns_mul2(difference, fqh_get(tr), fqh_cneg(fqh_get(y), true), fqh_get(th));
-    fqh_set(x, sum);
-    fqh_set(y, fqh_columns_end(w));
+    w = hybrid_columns_mul2(difference, hybrid_get(tr), hybrid_cneg(hybrid_get(y), true), hybrid_get(th));
+    hybrid_set(x, sum);
+    hybrid_set(y, hybrid_columns_end(w));
 }

@@ -19,6 +19,7 @@ pub const CHECKS: &[Check] = &[
     Check { name: "field/fq hybrid", run: |gpu, rng| check(gpu, rng, "fqh_") },
     Check { name: "field/fq hybrid, extreme limbs", run: |gpu, rng| check(gpu, rng, "limbs_") },
     Check { name: "field/fr", run: |gpu, rng| check(gpu, rng, "fr_") },
+    Check { name: "field/fr hybrid", run: |gpu, rng| check(gpu, rng, "frh_") },
     Check { name: "curve/g1", run: |gpu, rng| check(gpu, rng, "g1_") },
     Check { name: "curve/g2", run: |gpu, rng| check(gpu, rng, "g2_") },
 ];

@@ -65,13 +65,13 @@ pub(super) fn sample(rng: &mut ChaCha8Rng, range: Range) -> Vec<u32> {
     }
 }
 
-/// A number of 256 bits modulo r.
-fn value(words: &[u32]) -> Scalar {
+/// A number of words modulo r.
+pub(super) fn value(words: &[u32]) -> Scalar {
     let base = Scalar::from(1 << 32);
     words.iter().rev().fold(Scalar::ZERO, |sum, word| sum * base + Scalar::from(u64::from(*word)))
 }
 
-fn is(out: &[u32], expected: Scalar, range: Range) -> Result<(), String> {
+pub(super) fn is(out: &[u32], expected: Scalar, range: Range) -> Result<(), String> {
     match value(out) == expected && range.contains(out) {
         true => Ok(()),
         false => Err(format!("expected {:x?} modulo r, and the right range", plain(&expected))),
@@ -84,6 +84,20 @@ fn r_inverse() -> Scalar {
 
 pub(super) fn verify_mul(a: &[u32], b: &[u32], out: &[u32]) -> Result<(), String> {
     is(out, value(a) * value(b) * r_inverse(), Range::Montgomery)
+}
+
+pub(super) fn verify_sqr(a: &[u32], _: &[u32], out: &[u32]) -> Result<(), String> {
+    verify_mul(a, a, out)
+}
+
+pub(super) fn verify_negative_sqr(a: &[u32], _: &[u32], out: &[u32]) -> Result<(), String> {
+    is(out, -value(a).square() * r_inverse(), Range::Montgomery)
+}
+
+/// a b + 2 a - b.
+pub(super) fn verify_mul_add(a: &[u32], b: &[u32], out: &[u32]) -> Result<(), String> {
+    let (a, b) = (value(a), value(b));
+    is(out, a * b * r_inverse() + a.double() - b, Range::Montgomery)
 }
 
 pub(super) fn verify_add(a: &[u32], b: &[u32], out: &[u32]) -> Result<(), String> {

@@ -5,6 +5,7 @@ mod bench;
 #[cfg(test)]
 mod bounds;
 mod check;
+mod fr_limbs;
 mod fr_ops;
 mod limbs;
 #[cfg(test)]

@@ -5,7 +5,7 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use super::{
-    fr_ops, limbs,
+    fr_limbs, fr_ops, limbs,
     reference::{Curve, Field, G1, G2, Point},
 };
 
@@ -121,6 +121,21 @@ macro_rules! limbs_op {
     };
 }
 
+macro_rules! fr_limbs_op {
+    ($name:literal, [$top_a:literal, $top_b:literal], |$a:ident, $b:ident| $expected:expr) => {
+        Op {
+            name: $name,
+            words: [14; 3],
+            sample: |rng| fr_limbs::sample(rng, $top_a, $top_b),
+            verify: |a, b, out| {
+                let ($a, $b) = (fr_limbs::value(a), fr_limbs::value(b));
+                let _ = $b;
+                fr_limbs::verify_product(out, $expected)
+            },
+        }
+    };
+}
+
 /// All of them, as in the header.
 pub(super) const OPS: &[Op] = &[
     field_op!("fq_mul", blst_fp, |a, b| a.mul(b)),
@@ -171,6 +186,21 @@ pub(super) const OPS: &[Op] = &[
     fr_op!("fr_canonical", [Loose, Montgomery], verify_canonical),
     fr_op!("fr_loose", [Loose, Product], verify_loose, 16),
     fr_op!("fr_exact", [BelowTwice, BelowTwice], verify_exact, 16),
+    fr_op!("frh_mul", [Montgomery, Montgomery], verify_mul),
+    fr_op!("frh_sqr", [Montgomery, Montgomery], verify_sqr),
+    fr_op!("frh_sub", [Montgomery, Montgomery], verify_sub),
+    fr_op!("frh_mul_unpacked", [Montgomery, Montgomery], verify_mul),
+    fr_op!("frh_mul_add", [Montgomery, Montgomery], verify_mul_add),
+    fr_op!("frh_negative_sqr", [Montgomery, Montgomery], verify_negative_sqr),
+    fr_limbs_op!("frh_limbs_mul", [37, 31], |a, b| a * b),
+    fr_limbs_op!("frh_limbs_sqr", [32, 32], |a, b| a * a),
+    fr_limbs_op!("frh_limbs_differences", [31, 31], |a, b| (a - b) * (b - a)),
+    Op {
+        name: "frh_limbs_to_fr",
+        words: [14, 14, 8],
+        sample: fr_limbs::sample_below_r,
+        verify: fr_limbs::verify_to_fr,
+    },
     point_op!("g1_add_mixed", G1, Affine),
     point_op!("g1_add", G1, Xyzz),
     point_op!("g1_add_hybrid", G1, Affine),

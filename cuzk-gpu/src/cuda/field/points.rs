@@ -1,6 +1,6 @@
 //! Sums of points on a device: rates, and whether the sums of the rate's kernels are right.
 
-use blstrs::{G1Affine, G1Projective};
+use blstrs::{G1Affine, G1Projective, G2Affine, G2Projective};
 use group::{Curve as _, Group as _, prime::PrimeCurveAffine as _};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -30,7 +30,7 @@ pub const BENCHES: &[Bench] = &[
 /// The module of batches in the form that suits the architecture, and in the integer form.
 const BATCHES: &str = "g1_batch_bench";
 const INTEGER_BATCHES: &str = "g1_batch_bench_integer";
-/// As in `g1_bench.cu`, `g1_bench_hybrid.cu` and `g1_batch_bench.cu`.
+/// As in `xyzz_bench.cuh`, `g1_bench_hybrid.cu` and `g1_batch_bench.cu`.
 const POOL: usize = 512;
 /// Threads of a block: of XYZZ sums in the integer and in the hybrid form, and of batches.
 const THREADS: u32 = 128;
@@ -53,6 +53,14 @@ fn words(points: &[G1Affine]) -> Vec<u32> {
         [raw.x, raw.y]
     });
     parts.flat_map(blst::blst_fp::to_words).collect()
+}
+
+fn words_g2(points: &[G2Affine]) -> Vec<u32> {
+    let parts = points.iter().flat_map(|point| {
+        let raw: &blst::blst_p2_affine = point.as_ref();
+        [raw.x, raw.y]
+    });
+    parts.flat_map(blst::blst_fp2::to_words).collect()
 }
 
 /// Sums over a pool in which points repeat, oppose each other, and are the identity.
@@ -110,27 +118,32 @@ fn random_pool(rng: &mut ChaCha8Rng) -> Vec<G1Affine> {
 }
 
 fn xyzz_rates(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Result<Vec<Measurement>, String> {
-    let pool = random_pool(rng);
-    let run = |module: &str, kernel: &str, threads: u32, shared: u32, goal| {
+    let g1 = words(&random_pool(rng));
+    let g2: Vec<G2Affine> = (0..POOL).map(|_| G2Projective::random(&mut *rng).to_affine()).collect();
+    let g2 = words_g2(&g2);
+    let run = |module: &str, kernel: &str, pool: &[u32], threads: u32, shared: u32, goal| {
         const ROUNDS: u32 = 300;
         let stream = Stream::new(gpu)?;
-        let pool = DeviceBuffer::from_host(&stream, &words(&pool), "points")?;
+        // Two coordinates a point of the pool, four a sum.
+        let sum_words = 2 * pool.len() / POOL;
+        let pool = DeviceBuffer::from_host(&stream, pool, "points")?;
         let function = gpu.function(module, kernel)?;
         function.allow_shared(threads * shared)?;
         let most = function.blocks_per_sm(threads, threads * shared)?;
-        let out = DeviceBuffer::<u32>::new(gpu, (gpu.info().sms * most * threads) as usize * 2 * WORDS, "sums")?;
+        let out = DeviceBuffer::<u32>::new(gpu, (gpu.info().sms * most * threads) as usize * sum_words, "sums")?;
         best_of(gpu, &stream, threads, 1..=most, |blocks| {
             let grid = Grid::new(blocks, threads).with_shared(threads * shared);
             let args = Args::new().slice(pool.all()).slice(out.all()).value(ROUNDS);
-            // SAFETY: the kernel writes a sum of 48 words a thread, and reads the pool.
+            // SAFETY: the kernel writes a sum of `sum_words` a thread, and reads the pool.
             let seconds = time(&stream, 3, || unsafe { function.launch(&stream, grid, &args) })?;
             Ok((seconds, f64::from(ROUNDS)))
         })
         .map(|best| best.named(kernel, goal))
     };
     let rows = [
-        run("g1_bench", "bench_g1_xyzz", THREADS, 0, None),
-        run("g1_bench_hybrid", "bench_g1_xyzz_hybrid", HYBRID_THREADS, XYZZ_SHARED, Some(3.4e9)),
+        run("g1_bench", "bench_g1_xyzz", &g1, THREADS, 0, None),
+        run("g1_bench_hybrid", "bench_g1_xyzz_hybrid", &g1, HYBRID_THREADS, XYZZ_SHARED, Some(3.4e9)),
+        run("g2_bench", "bench_g2_xyzz", &g2, THREADS, 0, None),
     ];
     rows.into_iter().collect::<Result<_, CudaError>>().map_err(|e| e.to_string())
 }

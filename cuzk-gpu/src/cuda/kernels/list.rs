@@ -22,10 +22,11 @@ embedded!(
     "fq2_bench_hybrid.cu",
     "fq2_hybrid.cuh",
     "fq_hybrid.cuh",
-    "fq_hybrid_words.cuh",
     "fq_inv.cuh",
     "fr.cuh",
     "fr_bench.cu",
+    "fr_bench_hybrid.cu",
+    "fr_hybrid.cuh",
     "g1.cuh",
     "g1_batch.cuh",
     "g1_batch_bench.cu",
@@ -35,6 +36,9 @@ embedded!(
     "g1_bench.cu",
     "g1_bench_hybrid.cu",
     "g1_hybrid.cuh",
+    "g2_bench.cu",
+    "hybrid.cuh",
+    "hybrid_words.cuh",
     "msm.cuh",
     "msm_accumulate.cu",
     "msm_digits.cu",
@@ -52,6 +56,7 @@ embedded!(
     "spmv.cu",
     "types.cuh",
     "warp.cuh",
+    "xyzz_bench.cuh",
 );
 
 /// Every module: a source, and the options that it is compiled with.
@@ -64,12 +69,14 @@ pub const MODULES: &[KernelModule] = &[
     KernelModule { name: "g1_batch_bench_integer", source: "g1_batch_bench.cu", options: &["-DFQ_INTEGER"] },
     KernelModule { name: "g1_bench", source: "g1_bench.cu", options: &[] },
     KernelModule { name: "g1_bench_hybrid", source: "g1_bench_hybrid.cu", options: &["--ptxas-options=-O1"] },
+    KernelModule { name: "g2_bench", source: "g2_bench.cu", options: &[] },
     KernelModule { name: "msm_accumulate", source: "msm_accumulate.cu", options: &[] },
     KernelModule { name: "msm_digits", source: "msm_digits.cu", options: &[] },
     KernelModule { name: "msm_segments", source: "msm_segments.cu", options: &[] },
     KernelModule { name: "msm_select", source: "msm_select.cu", options: &[] },
     KernelModule { name: "msm_sums", source: "msm_sums.cu", options: &[] },
     KernelModule { name: "fr_bench", source: "fr_bench.cu", options: &[] },
+    KernelModule { name: "fr_bench_hybrid", source: "fr_bench_hybrid.cu", options: &["--ptxas-options=-O1"] },
     KernelModule { name: "ntt", source: "ntt.cu", options: &["--ptxas-options=-O1"] },
     KernelModule { name: "ntt_two_levels", source: "ntt.cu", options: &["--ptxas-options=-O1", "-DNTT_TWO_LEVELS"] },
     KernelModule { name: "planes", source: "planes.cu", options: &[] },
@@ -88,6 +95,8 @@ pub const SPILL_BOUNDS: &[(&str, u32)] = &[
     ("bench_g1_xyzz", 50),
     // 25 of the 5660 instructions of an addition; the rest is in the exact addition.
     ("bench_g1_xyzz_hybrid", 1500),
+    // Around called products of Fq2, as in msm_accumulate_g2.
+    ("bench_g2_xyzz", 3600),
     // A check's time does not count.
     ("check_g1_add", 150),
     ("check_g1_add_batch_hybrid", 600),

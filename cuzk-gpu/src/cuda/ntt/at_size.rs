@@ -147,7 +147,8 @@ fn transforms(gpu: &Gpu, rng: &mut ChaCha8Rng, shape: TableShape) -> Result<(), 
 fn quotient(gpu: &Gpu, rng: &mut ChaCha8Rng, shape: TableShape) -> Result<(), String> {
     let log_n = shape.log_n();
     let n = 1_usize << log_n;
-    let exceptions = n / 16;
+    // Of products of two such values a tenth is none of 0, 1, 2 and -1.
+    let exceptions = n / 8;
     let mut layout = Layout::new();
     let h = layout.add(padded_len(log_n));
     let workspace = Workspace::plan(h, &mut layout, log_n, exceptions);
