@@ -6,7 +6,7 @@
 //!
 //! * `staging`: the compact witness as bytes; `slots`: the workers' buffers and streams; `marks`: times of phases;
 //! * [`key`]: a circuit on a device; `engine`: its matrices, points and workspace; `run`: the kernel phase;
-//! * `rows`: A·w and B·w; `placed`: a query's points; `queries`: sums over the witness; `conveyor`: parts of what is too large;
+//! * `rows`: A·w and B·w; `placed`: a query's points; `queries`: sums over the witness;
 //! * `tail`: who sums up b_g2;
 //! * [`backend`]: the seam; [`devices`]: all devices of the process, and the circuits on them;
 //! * [`checks`], [`limits`], [`benches`], [`large`]: for the harness.
@@ -14,7 +14,6 @@
 pub mod backend;
 pub mod benches;
 pub mod checks;
-mod conveyor;
 pub mod devices;
 mod engine;
 pub mod key;
@@ -28,6 +27,8 @@ mod run;
 mod slots;
 mod staging;
 mod tail;
+
+use super::conveyor;
 
 pub use self::{
     backend::Cuda,
