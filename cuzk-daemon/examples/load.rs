@@ -227,26 +227,55 @@ fn request(how: u8, n: usize, size: usize) -> SubmitProofRequest {
     }
 }
 
-/// Asks for the status again and again, until told to stop; the slowest and the median answer, and how many there were.
-async fn watch(target: Target, stop: Arc<AtomicBool>) -> Outcome<(Duration, Duration, usize)> {
-    let mut client = client::connect(&target).await?;
-    let mut took = Vec::new();
-    while !stop.load(Ordering::Relaxed) {
-        let begin = Instant::now();
-        client.get_status(GetStatusRequest {}).await?;
-        took.push(begin.elapsed());
-        tokio::time::sleep(Duration::from_millis(5)).await;
+/// Asks for the status again and again, in a thread of its own with its own connection: what is measured is the daemon,
+/// not how busy this process is.
+struct Watch {
+    stop: Arc<AtomicBool>,
+    thread: thread::JoinHandle<Result<Answers, String>>,
+}
+
+/// The answers to GetStatus: how many, and how long the median and the slowest took.
+struct Answers {
+    count: usize,
+    median: Duration,
+    slowest: Duration,
+}
+
+impl std::fmt::Display for Answers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "GetStatus {} times, median {:.1?}, slowest {:.1?}", self.count, self.median, self.slowest)
     }
-    took.sort_unstable();
-    Ok((took[took.len() - 1], took[took.len() / 2], took.len()))
+}
+
+impl Watch {
+    fn start(daemon: &Daemon) -> Outcome<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (target, stopped) = (daemon.target.clone(), stop.clone());
+        let ask = async move {
+            let mut client = client::connect(&target).await.map_err(|e| e.to_string())?;
+            let mut took = Vec::new();
+            while took.is_empty() || !stopped.load(Ordering::Relaxed) {
+                let begin = Instant::now();
+                client.get_status(GetStatusRequest {}).await.map_err(|e| e.to_string())?;
+                took.push(begin.elapsed());
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            took.sort_unstable();
+            Ok(Answers { count: took.len(), median: took[took.len() / 2], slowest: took[took.len() - 1] })
+        };
+        Ok(Self { stop, thread: thread::spawn(move || runtime.block_on(ask)) })
+    }
+
+    /// Waits for the last answer; it takes milliseconds, unless the daemon is as slow.
+    fn end(self) -> Outcome<Answers> {
+        self.stop.store(true, Ordering::Relaxed);
+        Ok(self.thread.join().map_err(|_| "the thread that asked for the status panicked")??)
+    }
 }
 
 async fn burst(daemon: &Daemon) -> Outcome<()> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let watching = tokio::spawn({
-        let (target, stop) = (daemon.target.clone(), stop.clone());
-        async move { watch(target, stop).await.map_err(|e| e.to_string()) }
-    });
+    let watch = Watch::start(daemon)?;
     let begin = Instant::now();
     let clients: Vec<_> = (0..CLIENTS)
         .map(|n| {
@@ -271,11 +300,10 @@ async fn burst(daemon: &Daemon) -> Outcome<()> {
         proven += usize::from(client.await??);
     }
     let took = begin.elapsed();
-    stop.store(true, Ordering::Relaxed);
-    let (slowest, median, answers) = watching.await??;
+    let answers = watch.end()?;
     println!(
         "burst: {CLIENTS} clients with {PAYLOAD} bytes: {proven} proofs, {} told RESOURCE_EXHAUSTED, in {took:.1?}; \
-         {} MiB at the peak; GetStatus {answers} times, median {median:.1?}, slowest {slowest:.1?}",
+         {} MiB at the peak; {answers}",
         CLIENTS - proven,
         daemon.memory("VmHWM")?
     );
@@ -332,16 +360,11 @@ async fn await_all(client: &mut client::Client, requests: Vec<SubmitProofRequest
 }
 
 async fn full_load(daemon: &Daemon) -> Outcome<()> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let watching = tokio::spawn({
-        let (target, stop) = (daemon.target.clone(), stop.clone());
-        async move { watch(target, stop).await.map_err(|e| e.to_string()) }
-    });
+    let watch = Watch::start(daemon)?;
     let mut client = client::connect(&daemon.target).await?;
     await_all(&mut client, (0..10).map(|n| request(b'f', n, SMALL)).collect()).await?;
-    stop.store(true, Ordering::Relaxed);
-    let (slowest, median, answers) = watching.await??;
-    println!("full load: GetStatus {answers} times, median {median:.1?}, slowest {slowest:.1?}");
+    let answers = watch.end()?;
+    println!("full load: {answers}");
     Ok(())
 }
 
@@ -365,17 +388,11 @@ async fn long_queue(daemon: &Daemon) -> Outcome<()> {
             (seen, bytes)
         });
     }
-    let stop = Arc::new(AtomicBool::new(false));
-    let asking = tokio::spawn({
-        let (target, stop) = (daemon.target.clone(), stop.clone());
-        async move { watch(target, stop).await.map_err(|e| e.to_string()) }
-    });
+    let watch = Watch::start(daemon)?;
     let seen = watchers.join_all().await;
-    stop.store(true, Ordering::Relaxed);
-    let (slowest, median, answers) = asking.await??;
+    let answers = watch.end()?;
     println!(
-        "500 jobs of ten partitions, every core busy: GetStatus {answers} times, median {median:.1?}, slowest \
-         {slowest:.1?}; pictures of all jobs in {LOOK_FOR:?}, and bytes of the last, by watcher: {seen:?}"
+        "500 jobs of ten partitions, every core busy: {answers}; pictures of all jobs in {LOOK_FOR:?}, and bytes of the last, by watcher: {seen:?}"
     );
     for job_id in jobs {
         client.cancel_proof(CancelProofRequest { job_id }).await?;

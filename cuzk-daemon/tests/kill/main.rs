@@ -152,6 +152,9 @@ fn write_config(folder: &Path) -> std::path::PathBuf {
         # Nothing is forgotten before the end, where everything is asked for.
         retain_finished = 10000000
         retain_finished_bytes = "100GiB"
+        [limits]
+        # At the end thousands of jobs are asked for by one client.
+        rate = 0
         [store]
         path = "{}"
         [logging]

@@ -35,7 +35,8 @@ impl Rates {
             bucket.full_at = next;
             return Ok(());
         }
-        Err(wait)
+        // Told in whole milliseconds: whoever comes back after less is refused again.
+        Err(Duration::from_millis(wait.as_nanos().div_ceil(1_000_000) as u64))
     }
 
     /// Makes room for one more.
@@ -65,6 +66,8 @@ mod tests {
         assert_eq!(burst, 20);
         assert_eq!(rates.take("a", 10, begin), Err(Duration::from_millis(100)));
         assert!(rates.take("b", 10, begin).is_ok(), "another client's bucket is its own");
+        let almost = begin + Duration::from_micros(99_999);
+        assert_eq!(rates.take("a", 10, almost), Err(Duration::from_millis(1)), "never told to come back at once");
         let later = begin + Duration::from_millis(100);
         assert!(rates.take("a", 10, later).is_ok());
         assert!(rates.take("a", 10, later).is_err());

@@ -174,3 +174,26 @@ fn a_stalled_prover_is_not_waited_for() {
     assert_eq!(whole[..], [1; 192]);
     assert!(b.core.is_unfinished(key));
 }
+
+#[test]
+fn a_stalled_verification_is_no_fault_of_the_device() {
+    let mut b = Bench::new(Limits { stage_limit: secs(100), ..limits() }, 1);
+    b.accept(job(1, 1));
+    let order = b.synth().unwrap();
+    b.synth_done(order);
+    let stuck = b.prove(0).unwrap();
+    b.pass(secs(60));
+    b.core.handle_made(stuck, 0, b.now);
+    assert_eq!((b.core.ledger().used(), b.core.ledger().on_device(0)), (0, 0), "the device is free");
+    b.pass(secs(99));
+    assert!(b.core.status(b.now).stalled.is_empty(), "its time begins with the verification");
+    b.pass(secs(1));
+    assert_eq!(b.core.status(b.now).stalled, ["a verification thread has not answered for 100 s (partition 0)"]);
+    assert_eq!(b.core.fence_of(0), None);
+    let order = b.synth().expect("another attempt");
+    b.synth_done(order);
+    let again = b.prove(0).expect("the same device");
+    assert_eq!(b.proved(stuck, 0, Ok(7)), None, "too late");
+    let whole = b.proved(again, 0, Ok(1)).expect("the only partition");
+    assert_eq!(whole[..], [1; 192]);
+}

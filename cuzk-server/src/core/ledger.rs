@@ -30,6 +30,8 @@ pub enum Place {
     Handover,
     /// In a prover of the device with this index.
     Device(usize),
+    /// Its proof, made by that device, is being verified; the memory of the partition itself is given back.
+    Verification(usize),
 }
 
 /// One partition's memory.
@@ -89,6 +91,14 @@ impl Ledger {
     pub fn move_to(&mut self, run: Run, place: Place, now: Instant) {
         if let Some(slot) = self.slots.get_mut(&run) {
             (slot.place, slot.since, slot.stalled) = (place, now, false);
+        }
+    }
+
+    /// Notes that a device is done with a partition, and gives back the memory of all but its proof.
+    pub fn to_verification(&mut self, run: Run, device: usize, now: Instant) {
+        self.move_to(run, Place::Verification(device), now);
+        if let Some(slot) = self.slots.get_mut(&run) {
+            slot.reservation.correct(0);
         }
     }
 

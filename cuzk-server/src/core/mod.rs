@@ -346,6 +346,7 @@ impl Core {
             Place::Synthesis => "a synthesis thread".to_owned(),
             Place::Handover => "the hand-over".to_owned(),
             Place::Device(device) => format!("device {}", self.devices[device].spec.id),
+            Place::Verification(_) => "a verification thread".to_owned(),
         }
     }
 }

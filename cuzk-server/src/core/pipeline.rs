@@ -73,7 +73,12 @@ impl Core {
         false
     }
 
-    /// A prover has ended, and a proof from it was verified. Returns the whole proof if this was the last partition:
+    /// A prover has made a proof, which is to be verified: its device can take the next partition.
+    pub fn handle_made(&mut self, order: ProofOrder, device: usize, now: Instant) {
+        self.ledger.to_verification(order.run, device, now);
+    }
+
+    /// A prover has ended, and a proof from it, if there is one, was verified. Returns the whole proof if this was the last partition:
     /// to be verified, and reported to [`Self::handle_whole_verified`].
     pub fn handle_proved(
         &mut self,

@@ -272,7 +272,7 @@ impl Core {
 
     /// How many are, of all circuits that share a device with it.
     fn ahead_of(&self, circuit: CircuitId) -> usize {
-        let ahead = self.ledger.iter().filter(|(_, slot)| !matches!(slot.place, Place::Device(_)));
+        let ahead = self.ledger.iter().filter(|(_, slot)| matches!(slot.place, Place::Synthesis | Place::Handover));
         ahead.filter(|(_, slot)| self.share_a_device(circuit, slot.circuit)).count()
     }
 

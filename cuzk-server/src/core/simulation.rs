@@ -48,6 +48,7 @@ enum Step {
     Prove {
         device: usize,
     },
+    Made(usize),
     Proved {
         which: usize,
         result: u8,
@@ -76,6 +77,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => Just(Step::Synthesize),
         6 => (any::<usize>(), prop::bool::weighted(0.95)).prop_map(|(which, ok)| Step::Synthesized { which, ok }),
         6 => (0..DEVICES).prop_map(|device| Step::Prove { device }),
+        6 => any::<usize>().prop_map(Step::Made),
         6 => (any::<usize>(), 0..24_u8).prop_map(|(which, result)| Step::Proved { which, result }),
         2 => (0..2_usize, prop::bool::weighted(0.8)).prop_map(|(circuit, ok)| Step::Loaded { circuit, ok }),
         1 => (0..2_usize).prop_map(Step::Evict),
@@ -95,7 +97,10 @@ struct World {
     synthesizing: Vec<Run>,
     /// What the driver keeps between synthesis and proof.
     handover: BTreeSet<Run>,
+    /// With devices.
     proving: Vec<(ProofOrder, usize)>,
+    /// Whose proofs wait to be verified, or are being verified.
+    verifying: Vec<(ProofOrder, usize)>,
     loading: BTreeSet<CircuitId>,
     loaded: BTreeSet<CircuitId>,
     /// Told to leave, still in memory.
@@ -106,6 +111,7 @@ struct World {
 /// Parameters of 4 MiB and 5 MiB do not fit beside each other and two partitions.
 const SHARES: Shares = Shares { bodies: 0, queue: 700, work: 13 << 20 };
 const PARAMS_BYTES: [u64; 2] = [4 << 20, 5 << 20];
+const PARTITION_BYTES: u64 = 3 << 20;
 const WORKERS: usize = 2;
 
 fn spec(n: usize) -> DeviceSpec {
@@ -128,6 +134,7 @@ impl World {
             synthesizing: Vec::new(),
             handover: BTreeSet::new(),
             proving: Vec::new(),
+            verifying: Vec::new(),
             loading: BTreeSet::new(),
             loaded: BTreeSet::new(),
             leaving: BTreeSet::new(),
@@ -175,6 +182,13 @@ impl World {
                     self.proving.push((order, device));
                 }
             }
+            Step::Made(which) => {
+                if let Some(at) = pick(&self.proving, which) {
+                    let (order, device) = self.proving.swap_remove(at);
+                    self.core.handle_made(order, device, self.now);
+                    self.verifying.push((order, device));
+                }
+            }
             Step::Proved { which, result } => self.proved(which, result),
             Step::Loaded { circuit, ok } => {
                 let circuit = CIRCUITS[circuit];
@@ -220,7 +234,7 @@ impl World {
             priority: Priority::ALL[priority],
             payload_bytes: 100,
             partitions,
-            partition_bytes: 3 << 20,
+            partition_bytes: PARTITION_BYTES,
             params_bytes: PARAMS_BYTES[usize::from(payload) % 2],
         };
         let interest = if waiting { Interest::Waiting } else { Interest::Detached };
@@ -261,18 +275,25 @@ impl World {
         self.synthesizing.push(run);
     }
 
+    /// A prover fails, or a proof was verified.
     fn proved(&mut self, which: usize, result: u8) {
-        let Some(at) = pick(&self.proving, which) else { return };
-        let (order, device) = self.proving.swap_remove(at);
+        let failure = match result {
+            0 => Some(ProofFailure::Device("no".into())),
+            1 => Some(ProofFailure::Sick("no".into())),
+            2 => Some(ProofFailure::Stopped),
+            3 => Some(ProofFailure::Panic("no".into())),
+            _ => None,
+        };
+        let from = if failure.is_some() { &mut self.proving } else { &mut self.verifying };
+        let Some(at) = pick(from, which) else { return };
+        let (order, device) = from.swap_remove(at);
         let payload = self.accepted[&order.run.job].0;
-        let proven = match result {
-            0 => Err(ProofFailure::Device("no".into())),
-            1 => Err(ProofFailure::BadProof),
-            2 => Err(ProofFailure::Panic("no".into())),
-            3 => Err(ProofFailure::Sick("no".into())),
-            4 => Err(ProofFailure::Stopped),
-            5 => Err(ProofFailure::Input("no".into())),
-            _ => Ok([payload; 192]),
+        let proven = match (failure, result) {
+            (Some(failure), _) => Err(failure),
+            (None, 4) => Err(ProofFailure::BadProof),
+            (None, 5) => Err(ProofFailure::Panic("no".into())),
+            (None, 7) => Err(ProofFailure::Input("no".into())),
+            (None, _) => Ok([payload; 192]),
         };
         let whole = self.core.handle_proved(order, device, proven, &PhaseTimings::default(), self.now);
         if let Some(whole) = whole {
@@ -340,6 +361,9 @@ impl World {
         assert_eq!(in_place(|p| *p == Place::Synthesis), self.synthesizing.len());
         assert_eq!(in_place(|p| *p == Place::Handover), self.handover.len());
         assert_eq!(in_place(|p| matches!(p, Place::Device(_))), self.proving.len());
+        assert_eq!(in_place(|p| matches!(p, Place::Verification(_))), self.verifying.len());
+        let with_memory = self.synthesizing.len() + self.handover.len() + self.proving.len();
+        assert_eq!(ledger.used(), with_memory as u64 * PARTITION_BYTES, "a proof alone takes none");
         assert!(self.core.retained().0 <= 4);
 
         for (key, job) in &self.core.jobs {
@@ -390,9 +414,10 @@ impl World {
             for device in 0..DEVICES {
                 self.step(Step::Prove { device });
             }
+            self.step(Step::Made(0));
             self.step(Step::Proved { which: 0, result: 9 });
             self.step(Step::Wait(1));
-            if self.core.unfinished() == 0 && self.core.ledger().used() == 0 {
+            if self.core.unfinished() == 0 && self.core.ledger().iter().next().is_none() {
                 return;
             }
         }

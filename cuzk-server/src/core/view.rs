@@ -253,7 +253,7 @@ impl Core {
                 stage: state.stage,
                 since: slot.map(|slot| slot.since),
                 device: match place {
-                    Some(Place::Device(device)) => Some(device),
+                    Some(Place::Device(device) | Place::Verification(device)) => Some(device),
                     _ => state.proved_on,
                 },
                 attempt: state.attempt,

@@ -32,7 +32,7 @@ impl Core {
         let limit = |circuit| stage_limit(circuit, self.limits.stage_limit);
         let allowed = match slot.place {
             Place::Handover => return None,
-            Place::Synthesis => limit(slot.circuit),
+            Place::Synthesis | Place::Verification(_) => limit(slot.circuit),
             Place::Device(_) => {
                 let beside = self.ledger.iter().filter(|(_, other)| other.place == slot.place);
                 beside.map(|(_, other)| limit(other.circuit)).sum()

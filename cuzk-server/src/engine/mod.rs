@@ -28,6 +28,7 @@ mod status;
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
+mod verification;
 pub mod view;
 mod waiter;
 mod watching;

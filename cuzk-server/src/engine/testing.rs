@@ -61,6 +61,8 @@ pub(crate) struct Fake {
     pub(crate) synth: Gate,
     /// Where `hold-prove` proving stops.
     pub(crate) prove: Gate,
+    /// Where `hold-verify` verification stops.
+    pub(crate) verify: Gate,
     /// Where the loading of 32 GiB parameters stops.
     pub(crate) load: Gate,
     /// What was proven, in order: tag and partition.
@@ -250,6 +252,9 @@ impl Proving for Fake {
 
     fn verify_partition(&self, task: &Arc<Task>, _: usize, _: &Params, proof: &PartitionProof) -> Result<bool, String> {
         assert!(!task.says("verify-panic"), "pairing fell over");
+        if task.says("hold-verify") {
+            self.verify.pass();
+        }
         Ok(proof[0] == task.tag())
     }
 

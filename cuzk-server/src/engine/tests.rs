@@ -520,6 +520,20 @@ async fn a_cancelled_partition_is_left_between_its_phases() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_device_goes_on_while_its_proof_is_verified() {
+    let fake = Fake::new(1);
+    let engine = start(&fake);
+    let first = engine.submit(submission("a", "tag=1 hold-verify")).await.unwrap();
+    fake.verify.arrived(1);
+    // The only prover of the only device makes another job's proof, and what the first held is free but for its proof.
+    assert_eq!(run(&engine, "tag=2").await.proof[..], [2; 192]);
+    assert_eq!(engine.budget().used_for(Use::Witness), 0);
+    assert_eq!(unfinished(&engine), 1, "nothing is returned that is not verified");
+    fake.verify.open();
+    assert_eq!(outcome(&engine, &first.job_id).await.proof[..], [1; 192]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_reserved_is_given_back() {
     let fake = Fake::new(2);
     let engine = start(&fake);

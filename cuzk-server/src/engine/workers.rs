@@ -1,4 +1,4 @@
-//! The threads: synthesis, provers, housekeeping, and the look at devices and files.
+//! The threads: synthesis, provers, verification, housekeeping, and the look at devices and files.
 
 use std::{
     sync::{Arc, mpsc},
@@ -8,20 +8,23 @@ use std::{
 
 use super::{
     facts::Facts,
-    log,
     panics::caught,
     revision::Revision,
     shared::{Chore, Shared, State},
     since,
+    verification::{self, Made},
 };
 use crate::{
     config::EngineConfig,
     core::{ProofFailure, ProofOrder, SynthesisFailure, devices::DeviceSpec, ledger::Run},
-    proving::{Attempt, PartitionProof, PhaseTimings, Progress, Proving, ProvingError},
+    proving::{Attempt, PhaseTimings, Progress, Proving, ProvingError},
 };
 
 /// How often devices and files are looked at.
 const FACTS_EVERY: Duration = Duration::from_secs(10);
+
+/// Threads that verify proofs, so that a prover can go on. A proof takes them milliseconds.
+const VERIFIERS: usize = 2;
 
 /// Starts all threads of an engine. The facts thread ends when the sender is dropped, the others when the engine stops.
 pub(super) fn start<P: Proving>(
@@ -33,6 +36,10 @@ pub(super) fn start<P: Proving>(
     for n in 0..config.synthesis_threads.max(1) {
         let shared = shared.clone();
         spawn(format!("cuzk-synth-{n}"), move || synthesize_all(&shared));
+    }
+    for n in 0..VERIFIERS {
+        let shared = shared.clone();
+        spawn(format!("cuzk-verify-{n}"), move || verification::verify_all(&shared));
     }
     let provers = |spec: &DeviceSpec| spec.workers + usize::from(spec.express);
     let provers: Vec<usize> = shared.with(|state, _| state.core.devices().map(provers).collect());
@@ -132,36 +139,24 @@ struct ProofWork<P: Proving> {
 fn prove_all<P: Proving>(shared: &Arc<Shared<P>>, device: usize) {
     while let Some(work) = shared.next_work(|state, now| take_proof(state, device, now, &shared.revision)) {
         let ProofWork { order, task, params, assignment, attempt } = work;
-        let mut timings = PhaseTimings::default();
         let result = caught("the prover", || shared.proving.prove(device, &params, assignment, &attempt));
-        let result = match result {
-            Err(panic) => Err(ProofFailure::Panic(panic)),
-            Ok(Err(ProvingError::Input(reason))) => Err(ProofFailure::Input(reason)),
-            Ok(Err(ProvingError::Device(reason))) => Err(ProofFailure::Device(reason)),
-            Ok(Err(ProvingError::Sick(reason))) => Err(ProofFailure::Sick(reason)),
-            Ok(Err(ProvingError::Stopped)) => Err(ProofFailure::Stopped),
+        let failure = match result {
             Ok(Ok(proved)) => {
-                timings = proved.timings;
                 attempt.progress().enter("verify");
-                let begun = Instant::now();
-                let verified = verify_partition(shared, order.run, &task, &params, &proved.proof);
-                timings.add("verify", since(begun));
-                verified.map(|()| proved.proof)
+                let made = Made { order, device, task, params, proved };
+                shared.with(|state, now| {
+                    state.core.handle_made(order, device, now);
+                    state.made.push_back(made);
+                });
+                continue;
             }
+            Ok(Err(ProvingError::Input(reason))) => ProofFailure::Input(reason),
+            Ok(Err(ProvingError::Device(reason))) => ProofFailure::Device(reason),
+            Ok(Err(ProvingError::Sick(reason))) => ProofFailure::Sick(reason),
+            Ok(Err(ProvingError::Stopped)) => ProofFailure::Stopped,
+            Err(panic) => ProofFailure::Panic(panic),
         };
-        let (job, partition) = (shared.ids.text(order.run.job), order.run.partition);
-        if result == Err(ProofFailure::BadProof) {
-            log::bad_proof(&job, partition, &shared.device_ids[device]);
-        }
-        log::timing(&job, partition, &shared.device_ids[device], &timings);
-        let whole = shared.with(|state, now| {
-            state.running.remove(&order.run);
-            state.core.handle_proved(order, device, result, &timings, now)
-        });
-        if let Some(proof) = whole {
-            let verified = verify_whole(shared, &task, &params, &proof);
-            shared.with(|state, now| state.core.handle_whole_verified(order.run.job, proof, verified, now));
-        }
+        verification::report(shared, order, device, Err(failure), &PhaseTimings::default());
     }
 }
 
@@ -182,33 +177,4 @@ fn take_proof<P: Proving>(
     };
     let attempt = begin(state, order.run, order.urgent, revision);
     Some(ProofWork { order, task, params, assignment, attempt })
-}
-
-fn verify_partition<P: Proving>(
-    shared: &Shared<P>,
-    run: Run,
-    task: &P::Task,
-    params: &P::Params,
-    proof: &PartitionProof,
-) -> Result<(), ProofFailure> {
-    let verify = || shared.proving.verify_partition(task, run.partition, params, proof);
-    match caught("verification", verify) {
-        Err(panic) => Err(ProofFailure::Panic(panic)),
-        Ok(Err(reason)) => Err(ProofFailure::Input(format!("verification: {reason}"))),
-        Ok(Ok(false)) => Err(ProofFailure::BadProof),
-        Ok(Ok(true)) => Ok(()),
-    }
-}
-
-fn verify_whole<P: Proving>(
-    shared: &Shared<P>,
-    task: &P::Task,
-    params: &P::Params,
-    proof: &[u8],
-) -> Result<(), String> {
-    let verify = || shared.proving.verify_whole(task, params, proof);
-    match caught("verification", verify)?? {
-        true => Ok(()),
-        false => Err("it does not verify".to_owned()),
-    }
 }

@@ -66,7 +66,7 @@ async fn a_watched_job_is_seen_to_its_end() {
     assert!(last.ended_unix_ms >= last.started_unix_ms && last.started_unix_ms >= last.accepted_unix_ms);
     // A job that has ended is shown once.
     let again: Vec<_> = watch(&mut client, &job_id).await.collect().await;
-    assert_eq!(again.into_iter().map(Result::unwrap).collect::<Vec<_>>(), [last.clone()]);
+    assert_eq!(again.into_iter().map(Result::unwrap).collect::<Vec<_>>(), std::slice::from_ref(&last));
     assert_eq!(client.get_job(GetJobRequest { job_id }).await.unwrap().into_inner(), last);
 }
 

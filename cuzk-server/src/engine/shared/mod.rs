@@ -3,7 +3,7 @@
 mod effects;
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc},
     time::{Duration, Instant, SystemTime},
 };
@@ -13,7 +13,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::{
     Lifecycle, facts::Facts, ids::JobIds, incidents::Incidents, keep::Keeper, revision::Revision, unix_millis,
-    waiter::Waiter,
+    verification::Made, waiter::Waiter,
 };
 use crate::{
     config::EngineConfig,
@@ -63,6 +63,8 @@ pub(super) struct State<P: Proving> {
     pub(super) params: HashMap<CircuitId, Arc<P::Params>>,
     /// The partitions that the core calls ready.
     pub(super) handover: HashMap<Run, P::Assignment>,
+    /// Proofs to be verified, the first made first.
+    pub(super) made: VecDeque<Made<P>>,
     /// The attempts that somebody works at.
     pub(super) running: HashMap<Run, Arc<Attempt>>,
     /// Loads under way.
@@ -128,6 +130,7 @@ impl<P: Proving> Shared<P> {
             live: HashMap::new(),
             params: HashMap::new(),
             handover: HashMap::new(),
+            made: VecDeque::new(),
             running: HashMap::new(),
             loads: HashMap::new(),
             preloads: HashMap::new(),

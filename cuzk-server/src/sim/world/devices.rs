@@ -114,6 +114,9 @@ impl World {
             Ok([0; 192])
         };
         let now = self.instant();
+        if matches!(result, Ok(_) | Err(ProofFailure::BadProof)) {
+            self.core.handle_made(proving.order, proving.device, now);
+        }
         let whole = self.core.handle_proved(proving.order, proving.device, result, &PhaseTimings::default(), now);
         if let Some(whole) = whole {
             self.core.handle_whole_verified(run.job, whole, Ok(()), now);
