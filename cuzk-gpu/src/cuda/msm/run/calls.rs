@@ -96,7 +96,8 @@ impl<C: DeviceCurve> Msm<C> {
     /// Points on the device hide the copies of others if their parts come first, and so does a short first part.
     ///
     /// # Errors
-    /// As [`Self::full`]; [`CudaError::Misuse`] if there are several parts and the plan is not for that.
+    /// As [`Self::full`]; [`CudaError::Misuse`] if there are several parts and the plan is not for that, or if they hold fewer
+    /// points than there are scalars.
     pub fn in_parts<'a>(
         &mut self,
         stream: &Stream,
@@ -110,6 +111,7 @@ impl<C: DeviceCurve> Msm<C> {
         if parts > 1 && !self.plan.request.streamed {
             return self.misuse(stream.gpu(), format!("{parts} parts"));
         }
+        self.mark(&call, "begin")?;
         let mut done = 0;
         for i in 0..parts {
             let base = base(i)?;
@@ -122,6 +124,9 @@ impl<C: DeviceCurve> Msm<C> {
             if i > 0 {
                 self.add_part(&call)?;
             }
+        }
+        if done < scalars.len {
+            return self.misuse(stream.gpu(), format!("{} scalars for {done} points in parts", scalars.len));
         }
         self.no_dealt(&call)?;
         self.finish(&call)
