@@ -4,7 +4,7 @@
 //! * [`driver`]: is there a driver, which devices does it show, which of them can be used;
 //! * [`gpu`]: one device, its context, and the kernels loaded into it;
 //! * [`stream`]: streams and events; [`memory`]: device and pinned buffers; [`arena`]: one allocation, many buffers;
-//!   [`pieces`]: bytes for places in one;
+//!   [`pieces`]: bytes for places in one; `conveyor`: parts of what is too large, copied while others are worked on;
 //! * [`launch`]: functions and their launches;
 //! * [`fr`]: scalars as kernels take them; [`ntt`]: transforms and the quotient; [`spmv`]: A·w and B·w;
 //! * [`kernels`]: kernel sources, their compilation and the files that it leaves;
@@ -19,6 +19,7 @@
 //! events); memory is allocated at start-up, not on the way of a proof.
 
 pub mod arena;
+mod conveyor;
 pub mod driver;
 #[cfg(test)]
 mod emulation;

@@ -22,6 +22,6 @@ pub mod workspace;
 pub use self::{
     fold::DeviceCurve,
     plan::{Plan, Request, Size},
-    run::{Base, Msm, Part, Query, Scalars, Unfolded, Witness},
+    run::{Base, Msm, Query, Scalars, Unfolded, Witness},
     windows::Windows,
 };

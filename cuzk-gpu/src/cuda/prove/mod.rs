@@ -6,7 +6,7 @@
 //!
 //! * `staging`: the compact witness as bytes; `slots`: the workers' buffers and streams; `marks`: times of phases;
 //! * [`key`]: a circuit on a device; `engine`: its matrices, points and workspace; `run`: the kernel phase;
-//! * `rows`: A·w and B·w; `placed`: a query's points; `queries`: sums over the witness; `conveyor`: parts of what is too large;
+//! * `rows`: A·w and B·w; `placed`: a query's points; `queries`: sums over the witness;
 //! * `tail`: who sums up b_g2;
 //! * [`backend`]: the seam; [`devices`]: all devices of the process; `circuit`: what is on them;
 //! * `inputs`, [`checks`], [`limits`], [`benches`], [`large`]: for the harness.
@@ -15,7 +15,6 @@ pub mod backend;
 pub mod benches;
 pub mod checks;
 mod circuit;
-mod conveyor;
 pub mod devices;
 mod engine;
 mod inputs;
@@ -30,6 +29,8 @@ mod run;
 mod slots;
 mod staging;
 mod tail;
+
+use super::conveyor;
 
 pub use self::{
     backend::Cuda,

@@ -11,8 +11,12 @@ use crate::{
     arith::G1,
     cuda::{
         Arena, CudaError, Gpu, Layout, PinnedBuffer, Stream,
+        conveyor::Conveyor,
         harness::Measurement,
-        msm::{Msm, Part, Request, Scalars, Size},
+        msm::{
+            Msm, Request, Scalars, Size,
+            checks::parts::{Parts, ranges},
+        },
     },
 };
 
@@ -23,7 +27,7 @@ pub(super) fn streamed(gpu: &Gpu, rng: &mut ChaCha8Rng, log: u32) -> Result<Vec<
     let lens: Vec<usize> = [16, 16, 8].into_iter().chain([4; 3]).map(|share| n / share).collect();
     assert_eq!(lens.iter().sum::<usize>(), n);
     let mut run = || {
-        let (stream, copies) = (Stream::new(gpu)?, Stream::new(gpu)?);
+        let stream = Stream::new(gpu)?;
         let points = Points::new(&stream, rng, n, 1)?;
         let mut pinned = PinnedBuffer::<u8>::new(gpu, n * 96, "a bench's points")?;
         points.device.all().download(&stream, &mut pinned)?;
@@ -42,22 +46,17 @@ pub(super) fn streamed(gpu: &Gpu, rng: &mut ChaCha8Rng, log: u32) -> Result<Vec<
         let mut rows = Vec::new();
         for (name, resident) in [("msm resident parts g1", n), ("msm streamed g1", 0), ("msm half streamed g1", n / 2)]
         {
-            let mut first = 0;
-            let mut parts = Vec::new();
             // Resident ones first.
             let order: Vec<usize> = if resident > 0 { lens.iter().rev().copied().collect() } else { lens.clone() };
-            for len in order {
-                let range = 96 * first..96 * (first + len);
-                first += len;
-                parts.push(match first <= resident {
-                    true => Part::Device(points.device.all().range(range)?),
-                    false => Part::Host(&pinned[range]),
-                });
-            }
-            let measured = measure(&mut msm, name, (&shape, n), None, expected, |msm| {
-                // SAFETY: the points are pinned, and stay until the sums are there.
-                unsafe { msm.streamed([&stream, &copies], &arena, buffers, &parts, scalars) }
-            });
+            let parts = Parts {
+                conveyor: Conveyor::new(gpu)?,
+                resident: points.device.all(),
+                pinned: &pinned,
+                buffers,
+                parts: ranges(&order).into_iter().map(|range| (range.clone(), range.end > resident)).collect(),
+            };
+            let measured =
+                measure(&mut msm, name, (&shape, n), None, expected, |msm| parts.sum(msm, &stream, &arena, scalars));
             rows.push(measured.map(|mut rows| {
                 // What was copied meanwhile, beside what the link can do.
                 let (work, ceiling) = ((n - resident) as f64 * 96.0, Some(55e9));

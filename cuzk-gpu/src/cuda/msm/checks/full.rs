@@ -6,12 +6,17 @@ use group::Group as _;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::{Outcome, bytes, chosen, expected, random_points, words};
+use super::{
+    Outcome, bytes, chosen, expected,
+    parts::{Parts, ranges},
+    random_points, words,
+};
 use crate::{
     arith::G1,
     cuda::{
         Arena, CudaError, DeviceBuffer, Gpu, Layout, PinnedBuffer, Stream,
-        msm::{Base, DeviceCurve, Msm, Part, Plan, Request, Scalars, Size, Windows, plan::MAX_LENGTH},
+        conveyor::Conveyor,
+        msm::{Base, DeviceCurve, Msm, Plan, Request, Scalars, Size, Windows, plan::MAX_LENGTH},
     },
 };
 
@@ -163,30 +168,29 @@ pub(super) fn streamed(gpu: &Gpu, rng: &mut ChaCha8Rng) -> Outcome {
         })
         .collect();
     let run = |on_device: [bool; 7]| {
-        let streams = [Stream::new(gpu)?, Stream::new(gpu)?];
+        let stream = Stream::new(gpu)?;
         let most = 1000;
         let plan = Plan::choose(Request { streamed: true, ..request::<G1>(gpu, most) });
         let plan = plan.ok_or_else(|| CudaError::NoDevice("no plan".to_owned()))?;
         let mut layout = Layout::new();
-        let mut msm = Msm::<G1>::new(&streams[0], plan, &mut layout)?;
+        let mut msm = Msm::<G1>::new(&stream, plan, &mut layout)?;
         let buffers = [layout.add::<u8>(most * 96), layout.add::<u8>(most * 96)];
         let arena = Arena::new(gpu, &layout, "a check's workspace")?;
         let mut pinned = PinnedBuffer::new(gpu, n * 96, "a check's points")?;
         pinned.copy_from_slice(&bytes::<G1>(&points));
-        let resident = DeviceBuffer::from_host(&streams[0], &pinned, "a check's points")?;
-        let words = DeviceBuffer::from_host(&streams[0], &plain, "a check's scalars")?;
+        let resident = DeviceBuffer::from_host(&stream, &pinned, "a check's points")?;
+        let words = DeviceBuffer::from_host(&stream, &plain, "a check's scalars")?;
         let scalars = Scalars { words: words.all(), len: n, montgomery: false };
         let buffers = [arena.slice(buffers[0])?, arena.slice(buffers[1])?];
-        let mut first = 0;
-        let mut parts = Vec::new();
-        for (len, on_device) in lens.iter().zip(on_device) {
-            let range = 96 * first..96 * (first + len);
-            parts.push(if on_device { Part::Device(resident.all().range(range)?) } else { Part::Host(&pinned[range]) });
-            first += len;
-        }
+        let parts = Parts {
+            conveyor: Conveyor::new(gpu)?,
+            resident: resident.all(),
+            pinned: &pinned,
+            buffers,
+            parts: ranges(&lens).into_iter().zip(on_device.map(|on_device| !on_device)).collect(),
+        };
         for _ in 0..2 {
-            // SAFETY: the points are pinned, and stay until the sums are there.
-            unsafe { msm.streamed([&streams[0], &streams[1]], &arena, buffers, &parts, scalars)? };
+            parts.sum(&mut msm, &stream, &arena, scalars)?;
         }
         Ok::<_, CudaError>(msm.sums()?[0])
     };

@@ -2,6 +2,7 @@
 
 mod full;
 mod mixed;
+pub(super) mod parts;
 mod sort;
 
 use blstrs::{G1Affine, G1Projective, Scalar};

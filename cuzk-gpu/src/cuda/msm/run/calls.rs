@@ -2,7 +2,7 @@
 
 use super::{Call, Msm};
 use crate::cuda::{
-    Arena, Args, CudaError, DeviceSlice, Event, Gpu, Grid, Stream,
+    Arena, Args, CudaError, DeviceSlice, Gpu, Grid, Stream,
     msm::{fold::DeviceCurve, workspace::MAX_QUERIES},
 };
 
@@ -15,15 +15,6 @@ pub struct Base<'a> {
     pub first: usize,
     /// Points of the base.
     pub len: usize,
-}
-
-/// Points of a base that comes in parts.
-#[derive(Clone, Copy, Debug)]
-pub enum Part<'a> {
-    /// On the device.
-    Device(DeviceSlice<'a, u8>),
-    /// In pinned host memory.
-    Host(&'a [u8]),
 }
 
 /// Full scalars on the device, for the base's first points.
@@ -65,22 +56,6 @@ pub struct Query<'a> {
     pub mask: Option<DeviceSlice<'a, u32>>,
 }
 
-impl<'a> Part<'a> {
-    fn bytes(&self) -> usize {
-        match self {
-            Self::Device(points) => points.len(),
-            Self::Host(points) => points.len(),
-        }
-    }
-
-    fn host(&self) -> Option<&'a [u8]> {
-        match self {
-            Self::Device(_) => None,
-            Self::Host(points) => Some(points),
-        }
-    }
-}
-
 impl<C: DeviceCurve> Msm<C> {
     /// Fills the tables after the first, which holds the points themselves. Takes seconds at 2^27.
     ///
@@ -111,83 +86,18 @@ impl<C: DeviceCurve> Msm<C> {
     ) -> Result<(), CudaError> {
         let call = Call { stream, arena };
         self.mark(&call, "begin")?;
-        self.full_buckets(&call, base, scalars, 0, None)?;
+        self.full_buckets(&call, base, scalars, 0)?;
         self.no_dealt(&call)?;
         self.finish(&call)
     }
 
-    /// The same for a base in parts, each of at most as many points as the plan's query has; some may be in host memory. One
-    /// of these is copied to one of `buffers` by the second stream while others are worked on: parts that are on the
-    /// device hide the first copies if they come first, and so does a short first part.
-    ///
-    /// # Safety
-    /// Parts in host memory must be pinned, and stay as they are until [`Self::sums`] has returned.
+    /// The same for points that come in parts, each of at most as many points as the plan's query has: `base` tells where a
+    /// part's are, and may first let the stream wait for them; `used` is called when all work that reads them has been queued.
+    /// Points on the device hide the copies of others if their parts come first, and so does a short first part.
     ///
     /// # Errors
-    /// As [`Self::full`].
-    pub unsafe fn streamed(
-        &mut self,
-        [stream, copies]: [&Stream; 2],
-        arena: &Arena,
-        buffers: [DeviceSlice<'_, u8>; 2],
-        parts: &[Part<'_>],
-        scalars: Scalars<'_>,
-    ) -> Result<(), CudaError> {
-        let call = Call { stream, arena };
-        self.mark(&call, "begin")?;
-        let gpu = stream.gpu();
-        let lens: Vec<usize> = parts.iter().map(|part| part.bytes() / C::POINT_BYTES).collect();
-        if lens.iter().sum::<usize>() != scalars.len || parts.is_empty() || !self.plan.request.streamed {
-            return self.misuse(gpu, format!("{} scalars for parts of {lens:?} points", scalars.len));
-        }
-        let event = || Ok([Event::new(gpu)?, Event::new(gpu)?]);
-        let (arrived, free): ([Event; 2], [Event; 2]) = (event()?, event()?);
-        // What is in host memory, and the buffers in turns.
-        let mut hosted = parts.iter().filter_map(Part::host).enumerate();
-        let mut upload = || -> Result<(), CudaError> {
-            let Some((i, bytes)) = hosted.next() else { return Ok(()) };
-            copies.wait_for(&free[i % 2])?;
-            // SAFETY: the caller's promise.
-            unsafe { buffers[i % 2].range(..bytes.len())?.upload_async(copies, bytes)? };
-            arrived[i % 2].record(copies)
-        };
-        // The buffers may still be read by what the stream was given before.
-        free[0].record(stream)?;
-        free[1].record(stream)?;
-        upload()?;
-        upload()?;
-        let (mut first, mut copied) = (0, 0);
-        for (i, (part, len)) in parts.iter().zip(lens).enumerate() {
-            let words = scalars.words.range(8 * first..8 * (first + len))?;
-            let scalars = Scalars { words, len, ..scalars };
-            let target = if i == 0 { 0 } else { self.plan.part_buckets };
-            match part {
-                Part::Device(points) => {
-                    self.full_buckets(&call, Base { points: *points, first: 0, len }, scalars, target, None)?;
-                }
-                Part::Host(_) => {
-                    let (buffer, slot) = (buffers[copied % 2], copied % 2);
-                    let base = Base { points: buffer, first: 0, len };
-                    self.full_buckets(&call, base, scalars, target, Some(&arrived[slot]))?;
-                    free[slot].record(stream)?;
-                    copied += 1;
-                    upload()?;
-                }
-            }
-            if i > 0 {
-                self.add_part(&call)?;
-            }
-            first += len;
-        }
-        self.no_dealt(&call)?;
-        self.finish(&call)
-    }
-
-    /// The same for points that come in parts in any way: `base` tells where a part's are, and may first let the stream
-    /// wait for them; `used` is called when all work that reads them has been queued.
-    ///
-    /// # Errors
-    /// As [`Self::full`]; [`CudaError::Misuse`] if there are several parts and the plan is not for that.
+    /// As [`Self::full`]; [`CudaError::Misuse`] if there are several parts and the plan is not for that, or if they hold fewer
+    /// points than there are scalars.
     pub fn in_parts<'a>(
         &mut self,
         stream: &Stream,
@@ -201,6 +111,7 @@ impl<C: DeviceCurve> Msm<C> {
         if parts > 1 && !self.plan.request.streamed {
             return self.misuse(stream.gpu(), format!("{parts} parts"));
         }
+        self.mark(&call, "begin")?;
         let mut done = 0;
         for i in 0..parts {
             let base = base(i)?;
@@ -208,11 +119,14 @@ impl<C: DeviceCurve> Msm<C> {
             let words = scalars.words.range(8 * done..8 * (done + len))?;
             done += len;
             let target = if i == 0 { 0 } else { self.plan.part_buckets };
-            self.full_buckets(&call, base, Scalars { words, len, ..scalars }, target, None)?;
+            self.full_buckets(&call, base, Scalars { words, len, ..scalars }, target)?;
             used(i)?;
             if i > 0 {
                 self.add_part(&call)?;
             }
+        }
+        if done < scalars.len {
+            return self.misuse(stream.gpu(), format!("{} scalars for {done} points in parts", scalars.len));
         }
         self.no_dealt(&call)?;
         self.finish(&call)
@@ -294,14 +208,13 @@ impl<C: DeviceCurve> Msm<C> {
         self.mark(call, "ones")
     }
 
-    /// Sums of a part's buckets, to the pool from point `target` on. The points are not read before `arrived`.
+    /// Sums of a part's buckets, to the pool from point `target` on.
     fn full_buckets(
         &mut self,
         call: &Call<'_>,
         base: Base<'_>,
         scalars: Scalars<'_>,
         target: usize,
-        arrived: Option<&Event>,
     ) -> Result<(), CudaError> {
         let (gpu, n) = (call.stream.gpu(), scalars.len);
         self.fits(gpu, 0, base)?;
@@ -320,9 +233,6 @@ impl<C: DeviceCurve> Msm<C> {
         self.digits(call, 0, windows, (scalars.words, scalars.montgomery), None)?;
         self.mark(call, "digits")?;
         self.sort(call)?;
-        if let Some(arrived) = arrived {
-            call.stream.wait_for(arrived)?;
-        }
         self.add(call, base.points, target)
     }
 

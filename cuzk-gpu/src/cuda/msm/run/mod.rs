@@ -11,7 +11,7 @@ use std::{marker::PhantomData, time::Duration};
 
 use rayon::prelude::*;
 
-pub use self::calls::{Base, Part, Query, Scalars, Witness};
+pub use self::calls::{Base, Query, Scalars, Witness};
 use super::{
     fold::DeviceCurve,
     kernels::{Accumulation, Kernels},

@@ -1,6 +1,6 @@
 //! Parts of what does not fit the device, copied into one of two buffers while the other one is worked on.
 
-use crate::cuda::{
+use super::{
     error::CudaError,
     gpu::Gpu,
     stream::{Event, Stream},
@@ -8,7 +8,7 @@ use crate::cuda::{
 
 /// The copies' stream, and who waits for whom. Part `i` uses buffer `i` mod 2.
 #[derive(Debug)]
-pub(super) struct Conveyor {
+pub(in crate::cuda) struct Conveyor {
     copies: Stream,
     begun: Event,
     arrived: [Event; 2],
@@ -20,7 +20,7 @@ impl Conveyor {
     ///
     /// # Errors
     /// What the driver reports.
-    pub(super) fn new(gpu: &Gpu) -> Result<Self, CudaError> {
+    pub(in crate::cuda) fn new(gpu: &Gpu) -> Result<Self, CudaError> {
         let pair = || Ok::<_, CudaError>([Event::new(gpu)?, Event::new(gpu)?]);
         Ok(Self { copies: Stream::new(gpu)?, begun: Event::new(gpu)?, arrived: pair()?, used: pair()? })
     }
@@ -29,7 +29,7 @@ impl Conveyor {
     ///
     /// # Errors
     /// What the driver reports.
-    pub(super) fn begin(&self, stream: &Stream) -> Result<(), CudaError> {
+    pub(in crate::cuda) fn begin(&self, stream: &Stream) -> Result<(), CudaError> {
         self.begun.record(stream)?;
         self.copies.wait_for(&self.begun)?;
         self.used.iter().try_for_each(|used| used.record(stream))
@@ -40,7 +40,7 @@ impl Conveyor {
     ///
     /// # Errors
     /// What `copy` or the driver reports.
-    pub(super) fn bring(
+    pub(in crate::cuda) fn bring(
         &self,
         part: usize,
         copy: impl FnOnce(&Stream) -> Result<(), CudaError>,
@@ -54,7 +54,7 @@ impl Conveyor {
     ///
     /// # Errors
     /// What the driver reports.
-    pub(super) fn wait_for(&self, stream: &Stream, part: usize) -> Result<(), CudaError> {
+    pub(in crate::cuda) fn wait_for(&self, stream: &Stream, part: usize) -> Result<(), CudaError> {
         stream.wait_for(&self.arrived[part % 2])
     }
 
@@ -62,7 +62,7 @@ impl Conveyor {
     ///
     /// # Errors
     /// What the driver reports.
-    pub(super) fn used(&self, stream: &Stream, part: usize) -> Result<(), CudaError> {
+    pub(in crate::cuda) fn used(&self, stream: &Stream, part: usize) -> Result<(), CudaError> {
         self.used[part % 2].record(stream)
     }
 }
