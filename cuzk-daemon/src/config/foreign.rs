@@ -65,11 +65,12 @@ const ALL_MEMORY: &str = "memory.total_budget covers all host memory";
 /// All keys that their releases have had, by table.
 pub(super) static ALL: &[Foreign] = &[
     Foreign { default: Some("unix:///run/curio/cuzk.sock"), ..same("daemon", "listen", listen) },
-    gone(
-        "daemon",
-        "status_listen",
-        "`cuzk-daemon status`, `watch` and `jobs` show it over the address of daemon.listen",
-    ),
+    Foreign {
+        table: "daemon",
+        name: "status_listen",
+        fate: Fate::Becomes(("http", "listen"), listen, "http.listen is the address of the status page"),
+        default: None,
+    },
     Foreign { default: Some("/data/zk/params"), ..same("srs", "param_cache", as_it_is) },
     same("srs", "preload", circuits),
     same("memory", "total_budget", size),

@@ -20,7 +20,7 @@ fn verdict<'a>(import: &'a Import, key: &str) -> &'a Verdict {
 type Expected = (&'static str, &'static str, Option<(&'static str, &'static str)>);
 const VALUES: &[Expected] = &[
     ("daemon.listen", r#""unix:///run/c.sock""#, Some(("daemon.listen", r#"["unix:///run/c.sock"]"#))),
-    ("daemon.status_listen", r#""127.0.0.1:9821""#, None),
+    ("daemon.status_listen", r#""127.0.0.1:9821""#, Some(("http.listen", r#""127.0.0.1:9821""#))),
     ("srs.param_cache", r#""/p""#, Some(("srs.param_cache", r#""/p""#))),
     ("srs.preload", r#"["porep-32g", "snap-32g"]"#, Some(("srs.preload", r#"["porep-32g"]"#))),
     ("memory.total_budget", r#""274877906944""#, Some(("memory.total_budget", r#""256GiB""#))),

@@ -1,6 +1,6 @@
 //! The configuration as a whole: texts in, settings or problems out.
 
-use std::collections::HashSet;
+mod reference;
 
 use cuzk_gpu::cuda::plan::BG2;
 use cuzk_synth::r1cs::Check;
@@ -32,43 +32,6 @@ fn variable(name: &str, value: &str) -> (String, String) {
 
 fn flag(text: &str) -> Override {
     Override::from_set(text).expect("has an equals sign")
-}
-
-/// The reference with its keys, which are comments, made live.
-fn reference_with_live_keys() -> String {
-    let assigns = |line: &str| {
-        let key = line.strip_prefix("# ")?.split(" = ").next()?;
-        KEYS.iter().any(|k| k.name == key).then(|| line[2..].to_owned())
-    };
-    let lines = REFERENCE.lines().map(|line| assigns(line).unwrap_or_else(|| line.to_owned()));
-    lines.collect::<Vec<_>>().join("\n")
-}
-
-#[test]
-fn the_reference_as_shipped_changes_nothing() {
-    let settings = read(REFERENCE).expect("the reference is legal");
-    assert_eq!(settings.config, Config::default());
-    assert!(KEYS.iter().all(|key| *settings.origin(key) == Origin::Default));
-    assert_eq!(settings.warnings, []);
-}
-
-#[test]
-fn the_reference_has_every_key_with_its_default_and_a_sentence() {
-    let text = reference_with_live_keys();
-    let settings = read(&text).expect("legal with all keys live");
-    assert_eq!(settings.config, Config::default());
-    let mut previous = "";
-    let mut explained = HashSet::new();
-    for line in text.lines() {
-        if !line.is_empty() && !line.starts_with(['#', '[']) && previous.starts_with("# ") {
-            explained.insert(line.split(" = ").next().unwrap_or_default());
-        }
-        previous = line;
-    }
-    for key in KEYS {
-        assert!(matches!(settings.origin(key), Origin::File { .. }), "{} is missing", key.path());
-        assert!(explained.contains(key.name), "{} has no sentence", key.path());
-    }
 }
 
 #[test]
