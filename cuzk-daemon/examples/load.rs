@@ -41,10 +41,9 @@ use cuzk_proto::v1::{
     WatchStatusRequest, await_proof_response::Status as Ended,
 };
 use cuzk_server::{
-    Attempt, DeviceInfo, Load, ParamsSize, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, ProvingError,
-    Refusal, memory::Shares,
+    Attempt, DeviceInfo, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, ProvingError, Refusal,
+    memory::Shares,
 };
-use cuzk_synth::circuit::CircuitId;
 use prost::Message;
 use tonic::Code;
 
@@ -78,32 +77,10 @@ impl Proving for Pretender {
         Ok(Task { how, tag, _parsed: request.vanilla_proof.to_vec() })
     }
 
-    fn circuit(&self, _: &Task) -> CircuitId {
-        pretended::CIRCUIT
-    }
+    pretended::one_circuit!(Task);
 
     fn partitions(&self, task: &Task) -> usize {
         if task.how == b't' || task.how == b'f' { 10 } else { 1 }
-    }
-
-    fn partition_bytes(&self, _: &Task) -> u64 {
-        pretended::BYTES
-    }
-
-    fn params_available(&self, _: CircuitId) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    fn provable_circuits(&self) -> Vec<CircuitId> {
-        vec![pretended::CIRCUIT]
-    }
-
-    fn params_bytes(&self, _: CircuitId) -> u64 {
-        pretended::BYTES
-    }
-
-    fn load_params(&self, _: CircuitId, _: &Load) -> Result<((), ParamsSize), String> {
-        Ok(pretended::PARAMS)
     }
 
     fn synthesize(&self, task: &Task, _: usize, _: &Attempt) -> Result<u8, ProvingError> {

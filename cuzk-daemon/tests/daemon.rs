@@ -16,10 +16,9 @@ use cuzk_daemon::{
     shutdown,
 };
 use cuzk_server::{
-    Attempt, DeviceInfo, Load, ParamsSize, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, ProvingError,
-    Refusal, memory::Shares,
+    Attempt, DeviceInfo, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, ProvingError, Refusal,
+    memory::Shares,
 };
-use cuzk_synth::circuit::CircuitId;
 
 /// "Proves" with the sector number in every byte; refuses sector 13, fails sector 99.
 struct Pretender;
@@ -36,32 +35,10 @@ impl Proving for Pretender {
         }
     }
 
-    fn circuit(&self, _: &u8) -> CircuitId {
-        pretended::CIRCUIT
-    }
+    pretended::one_circuit!(u8);
 
     fn partitions(&self, _: &u8) -> usize {
         2
-    }
-
-    fn partition_bytes(&self, _: &u8) -> u64 {
-        pretended::BYTES
-    }
-
-    fn params_available(&self, _: CircuitId) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    fn provable_circuits(&self) -> Vec<CircuitId> {
-        vec![pretended::CIRCUIT]
-    }
-
-    fn params_bytes(&self, _: CircuitId) -> u64 {
-        pretended::BYTES
-    }
-
-    fn load_params(&self, _: CircuitId, _: &Load) -> Result<((), ParamsSize), String> {
-        Ok(pretended::PARAMS)
     }
 
     fn synthesize(&self, task: &u8, _: usize, _: &Attempt) -> Result<u8, ProvingError> {

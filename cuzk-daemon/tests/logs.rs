@@ -10,10 +10,9 @@ use std::{
 use cuzk_daemon::{client, config::Config, resources::Plan, run};
 use cuzk_proto::v1::{ProofKind, ProveRequest, SubmitProofRequest};
 use cuzk_server::{
-    Attempt, DeviceInfo, Load, ParamsSize, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, ProvingError,
-    Refusal, memory::Shares,
+    Attempt, DeviceInfo, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, ProvingError, Refusal,
+    memory::Shares,
 };
-use cuzk_synth::circuit::CircuitId;
 use tracing_subscriber::EnvFilter;
 
 const PARTITIONS: usize = 10;
@@ -33,32 +32,10 @@ impl Proving for Pretender {
         Ok(())
     }
 
-    fn circuit(&self, (): &()) -> CircuitId {
-        pretended::CIRCUIT
-    }
+    pretended::one_circuit!(());
 
     fn partitions(&self, (): &()) -> usize {
         PARTITIONS
-    }
-
-    fn partition_bytes(&self, (): &()) -> u64 {
-        pretended::BYTES
-    }
-
-    fn params_available(&self, _: CircuitId) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    fn provable_circuits(&self) -> Vec<CircuitId> {
-        vec![pretended::CIRCUIT]
-    }
-
-    fn params_bytes(&self, _: CircuitId) -> u64 {
-        pretended::BYTES
-    }
-
-    fn load_params(&self, _: CircuitId, _: &Load) -> Result<((), ParamsSize), String> {
-        Ok(pretended::PARAMS)
     }
 
     fn synthesize(&self, (): &(), partition: usize, _: &Attempt) -> Result<usize, ProvingError> {

@@ -19,10 +19,9 @@ use cuzk_daemon::{
     run::{self, InProcess},
 };
 use cuzk_server::{
-    Attempt, DeviceInfo, Load, ParamsSize, PartitionProof, PartitionTimes, PhaseTimings, ProofRequest, Proved, Proving,
-    ProvingError, Refusal, memory::Shares,
+    Attempt, DeviceInfo, PartitionProof, PartitionTimes, PhaseTimings, ProofRequest, Proved, Proving, ProvingError,
+    Refusal, memory::Shares,
 };
-use cuzk_synth::circuit::CircuitId;
 use serde_json::Value;
 
 /// "Proves" after two milliseconds under a lock, and tells when that was. Two partitions a job; refuses sector `refused`.
@@ -43,32 +42,10 @@ impl Proving for Pretender {
         }
     }
 
-    fn circuit(&self, _: &u8) -> CircuitId {
-        pretended::CIRCUIT
-    }
+    pretended::one_circuit!(u8);
 
     fn partitions(&self, _: &u8) -> usize {
         2
-    }
-
-    fn partition_bytes(&self, _: &u8) -> u64 {
-        pretended::BYTES
-    }
-
-    fn params_available(&self, _: CircuitId) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    fn provable_circuits(&self) -> Vec<CircuitId> {
-        vec![pretended::CIRCUIT]
-    }
-
-    fn params_bytes(&self, _: CircuitId) -> u64 {
-        pretended::BYTES
-    }
-
-    fn load_params(&self, _: CircuitId, _: &Load) -> Result<((), ParamsSize), String> {
-        Ok(pretended::PARAMS)
     }
 
     fn synthesize(&self, task: &u8, _: usize, _: &Attempt) -> Result<u8, ProvingError> {

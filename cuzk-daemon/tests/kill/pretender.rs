@@ -3,10 +3,8 @@
 use std::{thread, time::Duration};
 
 use cuzk_server::{
-    Attempt, DeviceInfo, Load, ParamsSize, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, ProvingError,
-    Refusal,
+    Attempt, DeviceInfo, PartitionProof, PhaseTimings, ProofRequest, Proved, Proving, ProvingError, Refusal,
 };
-use cuzk_synth::circuit::CircuitId;
 
 use crate::{pretended, work};
 
@@ -35,32 +33,10 @@ impl Proving for Pretender {
         Ok(Task { digest: work::digest(payload), partitions: work::partitions(payload), millis: work::millis(payload) })
     }
 
-    fn circuit(&self, _: &Task) -> CircuitId {
-        pretended::CIRCUIT
-    }
+    pretended::one_circuit!(Task);
 
     fn partitions(&self, task: &Task) -> usize {
         task.partitions
-    }
-
-    fn partition_bytes(&self, _: &Task) -> u64 {
-        pretended::BYTES
-    }
-
-    fn params_available(&self, _: CircuitId) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    fn provable_circuits(&self) -> Vec<CircuitId> {
-        vec![pretended::CIRCUIT]
-    }
-
-    fn params_bytes(&self, _: CircuitId) -> u64 {
-        pretended::BYTES
-    }
-
-    fn load_params(&self, _: CircuitId, _: &Load) -> Result<((), ParamsSize), String> {
-        Ok(pretended::PARAMS)
     }
 
     fn synthesize(&self, task: &Task, partition: usize, _: &Attempt) -> Result<Assignment, ProvingError> {
