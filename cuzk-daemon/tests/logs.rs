@@ -124,5 +124,5 @@ async fn a_job_has_five_lines_and_its_payload_none() {
     for secret in [&String::from_utf8_lossy(PAYLOAD)[..], &hex::encode(PAYLOAD)[..], &hex::encode([PROOF; 8])[..]] {
         assert!(!text.contains(secret), "{secret}");
     }
-    assert!(!text.contains('\u{1b}') && text.contains("two\\nlines"), "what a client wrote is escaped: {text}");
+    assert!(!text.contains('\u{1b}') && text.contains("two\\\\nlines"), "what a client wrote is escaped: {text}");
 }

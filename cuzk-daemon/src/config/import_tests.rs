@@ -77,7 +77,7 @@ fn all_keys_together_are_legal_and_leave_no_warning() {
         text += &format!("[{table}]\n{}\n", lines.join("\n"));
     }
     let import = imported(&text);
-    assert_eq!(import.counts(), [12, 12, 0, 0]);
+    assert_eq!(import.counts(), [13, 11, 0, 0]);
     assert_eq!(settings(&import).warnings, []);
 }
 

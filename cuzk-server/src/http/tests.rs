@@ -172,7 +172,7 @@ async fn every_path_says_what_it_is_before_and_after_there_is_an_engine() {
         let both = (found.header("x-content-type-options"), found.header("cache-control"));
         assert_eq!(both, ("nosniff", "no-store"));
     }
-    assert!(page.get("/metrics").await.body.contains("\n# TYPE cuzk_uptime_seconds gauge\n"));
+    assert!(page.get("/metrics").await.body.contains("\n# TYPE cuzk_start_time_seconds gauge\n"));
     engine.drain(Duration::ZERO).await;
     let draining = page.get("/readyz").await;
     assert_eq!((draining.status, draining.body.starts_with("draining")), (503, true), "{}", draining.body);
