@@ -63,9 +63,28 @@ impl App {
     }
 
     /// What is shown to who may read.
-    fn open(&self, headers: &HeaderMap, peer: &Peer) -> Result<Arc<dyn Source>, Response> {
-        self.guard.admit(headers, peer).map_err(IntoResponse::into_response)?;
-        self.source.get().cloned().ok_or_else(|| unavailable(OPENING))
+    fn open(&self, headers: &HeaderMap, peer: &Peer) -> Result<Arc<dyn Source>, NotShown> {
+        self.guard.admit(headers, peer).map_err(NotShown::Refused)?;
+        self.source.get().cloned().ok_or_else(|| NotShown::Later(OPENING.to_owned()))
+    }
+}
+
+/// Why something is not shown.
+enum NotShown {
+    /// This one may not see it.
+    Refused(Refused),
+    /// It is not there now, and why.
+    Later(String),
+}
+
+impl IntoResponse for NotShown {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Refused(refused) => refused.into_response(),
+            Self::Later(why) => {
+                (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, LATER)], format!("{why}\n")).into_response()
+            }
+        }
     }
 }
 
@@ -105,19 +124,20 @@ async fn page((State(app), Extension(peer), headers): Asked) -> Response {
     }
 }
 
-async fn picture((State(app), Extension(peer), headers): Asked) -> Result<Response, Response> {
+async fn picture((State(app), Extension(peer), headers): Asked) -> Result<Response, NotShown> {
     let (picture, _) = app.open(&headers, &peer)?.picture(0);
     Ok(Json(picture).into_response())
 }
 
-async fn pictures((State(app), Extension(peer), headers): Asked) -> Result<Response, Response> {
+async fn pictures((State(app), Extension(peer), headers): Asked) -> Result<Response, NotShown> {
     let source = app.open(&headers, &peer)?;
     let place = app.streams.clone().try_acquire_owned();
-    let place = place.map_err(|_| unavailable(&format!("{STREAMS} event streams are open, of at most that many")))?;
+    let full = || NotShown::Later(format!("{STREAMS} event streams are open, of at most that many"));
+    let place = place.map_err(|_| full())?;
     Ok(Sse::new(events::stream(source, place, app.closing.clone())).into_response())
 }
 
-async fn metrics((State(app), Extension(peer), headers): Asked) -> Result<Response, Response> {
+async fn metrics((State(app), Extension(peer), headers): Asked) -> Result<Response, NotShown> {
     let text = app.open(&headers, &peer)?.metrics_text();
     Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())
 }
@@ -126,10 +146,6 @@ async fn ready(State(app): State<Arc<App>>) -> Response {
     let ready = app.source.get().map_or_else(|| Err(OPENING.to_owned()), |source| source.readiness());
     match ready {
         Ok(()) => "ready\n".into_response(),
-        Err(why) => unavailable(&why),
+        Err(why) => NotShown::Later(why).into_response(),
     }
-}
-
-fn unavailable(why: &str) -> Response {
-    (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, LATER)], format!("{why}\n")).into_response()
 }
